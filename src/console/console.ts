@@ -64,11 +64,7 @@ export async function openConsole(options: ConsoleOptions): Promise<Console> {
   })
   await addRoutes(app, { ...options, token })
   const port = await listen(app, options)
-  return {
-    address: addressOf(options.host, port),
-    token,
-    [Symbol.asyncDispose]: () => app.close(),
-  }
+  return { address: addressOf(options.host, port), token, [Symbol.asyncDispose]: () => app.close() }
 }
 
 async function addRoutes(app: FastifyInstance, options: ConsoleOptions & { readonly token: Secret }): Promise<void> {

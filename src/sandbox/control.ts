@@ -65,11 +65,7 @@ const CALLS: Readonly<Record<string, (parts: Parts, pace: Pace, body: Body) => o
     return { perSecond }
   },
   'POST change': ({ world }, _, body) => change(world, body),
-  'GET requests': ({ requests }) => ({
-    total: requests.total,
-    counts: requests.counts(),
-    requests: requests.list(),
-  }),
+  'GET requests': ({ requests }) => ({ total: requests.total, counts: requests.counts(), requests: requests.list() }),
   'GET state': ({ faults, world }, { perSecond }) => ({
     faults: faults.list(),
     perSecond,

@@ -146,26 +146,22 @@ function windowTest(values: ReportRequest['values']): Test | undefined {
   return ({ modified, aggregate }) => [modified, aggregate].some((at) => at >= from && at <= to)
 }
 
-function filterTest(table: Table, name: string, wanted: Value): Test | undefined {
-  const { key, comparesWith = {} } = table.definition
-  const field = comparesWith[name] ?? name
+/** How a filter compares a row's field, or its creation time. Other filters want an equal value. */
+const COMPARISONS: Readonly<Record<string, (row: Row, wanted: Value, field: string) => boolean>> = {
+  createdSince: ({ created }, wanted) => created >= Number(wanted),
+  createdUntil: ({ created }, wanted) => created <= Number(wanted),
+  startDate: (row, wanted, field) => ticksOfField(row, field) >= Number(wanted),
+  endDate: (row, wanted, field) => ticksOfField(row, field) <= Number(wanted),
+  onlyDefaultBudget: (row, wanted, field) => wanted !== true || row.value(field) === true,
+}
+
+function filterTest({ definition }: Table, name: string, wanted: Value): Test | undefined {
+  const { key, comparesWith = {} } = definition
   if (NO_FILTER.has(name) || name.startsWith('modified')) return undefined
-  switch (name) {
-    case key:
-      return (row) => row.key === wanted || (typeof wanted === 'bigint' && row.value(key) === wanted)
-    case 'createdSince':
-      return ({ created }) => created >= Number(wanted)
-    case 'createdUntil':
-      return ({ created }) => created <= Number(wanted)
-    case 'startDate':
-      return (row) => ticksOfField(row, field) >= Number(wanted)
-    case 'endDate':
-      return (row) => ticksOfField(row, field) <= Number(wanted)
-    case 'onlyDefaultBudget':
-      return wanted === true ? (row) => row.value(field) === true : undefined
-    default:
-      return (row) => matchesFilter(row.value(field), wanted)
-  }
+  if (name === key) return (row) => row.key === wanted || (typeof wanted === 'bigint' && row.value(key) === wanted)
+  const field = comparesWith[name] ?? name
+  const compare = COMPARISONS[name] ?? ((row) => matchesFilter(row.value(field), wanted))
+  return (row) => compare(row, wanted, field)
 }
 
 const ticksOfField = (row: Row, field: string): number => parseTicks(String(row.value(field))) ?? Number.NaN

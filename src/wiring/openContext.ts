@@ -83,23 +83,14 @@ export function clientOf(config: Config, wiring: ClientWiring): ReportingClient 
 }
 
 function logClientEvent(log: Log, event: ClientEvent): void {
-  switch (event.kind) {
-    case 'retry': {
-      const { report, code, attempt, delayMs } = event
-      return log.warn({ report, code, attempt, delayMs }, `${report ?? 'token'}: sent again after a failure`)
-    }
-    case 'throttled':
-    case 'wait requested':
-      return log.warn({ report: event.report, pauseMs: event.pauseMs }, 'the service requests a pause')
-    case 'token refused':
-      return log.warn({ report: event.report }, `${event.report}: the token was refused; a new one is requested`)
-    case 'token refreshed':
-      return log.info({ expiresAt: formatInstant(event.expiresAt) }, 'received a new token')
-    case 'secret changed':
-      return log.info('the file with the client secret has changed: the next token request uses the new secret')
-    case 'clock is ours':
-      return log.warn("the service's responses have no Date header: this machine's clock is used instead")
-  }
+  const { kind, ...facts } = event
+  if (kind === 'retry') log.warn(facts, `${event.report ?? 'token'}: sent again after a failure`)
+  else if (kind === 'throttled' || kind === 'wait requested') log.warn(facts, 'the service requests a pause')
+  else if (kind === 'token refused') log.warn(facts, `${event.report}: the token was refused; a new one is requested`)
+  else if (kind === 'token refreshed') log.info({ expiresAt: formatInstant(event.expiresAt) }, 'received a new token')
+  else if (kind === 'secret changed')
+    log.info('the file with the client secret has changed: the next token request uses the new secret')
+  else log.warn("the service's responses have no Date header: this machine's clock is used instead")
 }
 
 /** Masks the secrets of the configuration in later log lines. */

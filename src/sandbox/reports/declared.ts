@@ -56,7 +56,7 @@ export function definitionOf(declared: DeclaredReport, number: number): Definiti
     const editedAt = isColumnOf(newest ?? '', field) ? row.aggregate : row.modified
     // A row that was never edited has no time of its last edit.
     if (isStamp(field)) return Number.isFinite(editedAt) ? row.dice.time(field, editedAt) : null
-    return drawn(fields[field]?.type ?? 'string', { field, dice: row.dice, at: row.created })
+    return DRAWN[fields[field]?.type ?? 'string'](row.dice, field, row.created)
   }
   const editable = names.filter((field) => !isKey(field) && field !== deletedFlag && !isStamp(field))
   const renames = [
@@ -90,7 +90,7 @@ export function definitionOf(declared: DeclaredReport, number: number): Definiti
     ...((declared.deletes === 'flag' || declared.deletes === 'diff') && { keepsDeleted: true }),
     fields: (row) => Object.fromEntries(names.map((field) => [field, valueOf(field, row)])),
     edits: Object.fromEntries(
-      editable.map((field) => [field, (dice, _row, at) => drawn(fields[field]?.type ?? 'string', { field, dice, at })]),
+      editable.map((field) => [field, (dice, _row, at) => DRAWN[fields[field]?.type ?? 'string'](dice, field, at)]),
     ),
     collections: Object.entries(expand).flatMap(([flag, added]) =>
       added === 'fields' ? [] : [{ ...(added.holds === 'one' ? one : many)(added.field, itemOf), flag }],
@@ -102,21 +102,13 @@ export function definitionOf(declared: DeclaredReport, number: number): Definiti
 const isColumnOf = (column: string, field: string): boolean =>
   column.replaceAll('_', '').toLowerCase() === field.replaceAll(/\W|_/g, '').toLowerCase()
 
-function drawn(type: FieldType, { field, dice, at }: { field: string; dice: Dice; at: Ticks }): unknown {
-  switch (type) {
-    case 'integer':
-      return 1 + dice.below(1_000, field)
-    case 'decimal':
-      return dice.amount(field)
-    case 'date-time':
-      return dice.time(field, at)
-    case 'boolean':
-      return dice.chance(50, field)
-    case 'json':
-      return { note: dice.pick(dice.pools.notes, field) }
-    default:
-      return dice.chance(10, `${field} is null`) ? null : dice.pick(dice.pools.notes, field)
-  }
+const DRAWN: Readonly<Record<FieldType, (dice: Dice, field: string, at: Ticks) => unknown>> = {
+  integer: (dice, field) => 1 + dice.below(1_000, field),
+  decimal: (dice, field) => dice.amount(field),
+  'date-time': (dice, field, at) => dice.time(field, at),
+  boolean: (dice, field) => dice.chance(50, field),
+  json: (dice, field) => ({ note: dice.pick(dice.pools.notes, field) }),
+  string: (dice, field) => (dice.chance(10, `${field} is null`) ? null : dice.pick(dice.pools.notes, field)),
 }
 
 const itemOf = (dice: Dice) => ({

@@ -5,25 +5,21 @@ import { pointer, text } from '../database/sql.ts'
 
 /** Returns SQL that casts `value` to `type`; NULL if the value does not fit. If all `kinds` fit, the SQL is faster. */
 export function castOf(value: string, type: DuckType, kinds: Kinds): string {
-  const fits = alwaysFits(type, kinds & ~NESTED)
-  switch (type) {
-    case 'BIGINT':
-      return fits ? `try_cast(${value} AS BIGINT)` : withPlainNumber(value, integerOf)
-    case 'DECIMAL(38,9)':
-      return fits ? decimalOf(value) : withPlainNumber(value, decimalOf)
-    case 'DOUBLE':
-      return fits
-        ? `try_cast(${value} AS DOUBLE)`
-        : `CASE WHEN regexp_full_match(${trimmed(value)}, ${text(`[+]?${NUMBER}`)}) AND isfinite(try_cast(${value} AS DOUBLE)) THEN try_cast(${value} AS DOUBLE) END`
-    case 'BOOLEAN':
-      return `CASE ${fits ? value : trimmed(value)} WHEN 'true' THEN true WHEN 'false' THEN false WHEN '1' THEN true WHEN '0' THEN false END`
-    case 'TIMESTAMPTZ':
-      return fits ? `try_cast(${value} AS TIMESTAMPTZ)` : timeOf(value)
-    case 'DATE':
-      return `CASE WHEN regexp_full_match(${trimmed(value)}, '[0-9]{4}-[0-9]{2}-[0-9]{2}') THEN try_cast(${value} AS DATE) END`
-    default:
-      return value
-  }
+  return CASTS[type]?.(value, alwaysFits(type, kinds & ~NESTED)) ?? value
+}
+
+const CASTS: Partial<Record<DuckType, (value: string, fits: boolean) => string>> = {
+  BIGINT: (value, fits) => (fits ? `try_cast(${value} AS BIGINT)` : withPlainNumber(value, integerOf)),
+  'DECIMAL(38,9)': (value, fits) => (fits ? decimalOf(value) : withPlainNumber(value, decimalOf)),
+  DOUBLE: (value, fits) =>
+    fits
+      ? `try_cast(${value} AS DOUBLE)`
+      : `CASE WHEN regexp_full_match(${trimmed(value)}, ${text(`[+]?${NUMBER}`)}) AND isfinite(try_cast(${value} AS DOUBLE)) THEN try_cast(${value} AS DOUBLE) END`,
+  BOOLEAN: (value, fits) =>
+    `CASE ${fits ? value : trimmed(value)} WHEN 'true' THEN true WHEN 'false' THEN false WHEN '1' THEN true WHEN '0' THEN false END`,
+  TIMESTAMPTZ: (value, fits) => (fits ? `try_cast(${value} AS TIMESTAMPTZ)` : timeOf(value)),
+  DATE: (value) =>
+    `CASE WHEN regexp_full_match(${trimmed(value)}, '[0-9]{4}-[0-9]{2}-[0-9]{2}') THEN try_cast(${value} AS DATE) END`,
 }
 
 export const trimmed = (value: string): string => `trim(${value}, E' \\t\\r\\n')`
