@@ -210,8 +210,7 @@ const unreadable = (what: string, report: string | undefined): SyncError =>
     report,
   })
 
-const first = (header: string | string[] | undefined): string | undefined =>
-  Array.isArray(header) ? header[0] : header
+const first = (header: string | string[] | undefined) => (Array.isArray(header) ? header[0] : header)
 
 /** Returns only the host. The path and the query of a Location may contain a session or parts of the request. */
 function hostOf(location: string | undefined, baseUrl: URL): string | undefined {

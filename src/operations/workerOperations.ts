@@ -83,10 +83,9 @@ function workerEngine({ context, requests, runs, housekeeping }: WorkerOperation
           }),
         )
       // Audit reports run last, because they request the trails of the records that the other reports have read.
-      const { later = [], first = [] } = Object.groupBy(request.reports, (each) =>
-        isPerRecord(each) ? 'later' : 'first',
-      )
-      return [...(await follow(first, startNow)), ...(await follow(later, startNow))]
+      const first = request.reports.filter((report) => !isPerRecord(report))
+      const ended = await follow(first, startNow)
+      return [...ended, ...(await follow(request.reports.filter(isPerRecord), startNow))]
     },
     cancel: async (id) => {
       const wasRunning = runs.cancel(id, CANCELLED_ON_REQUEST)

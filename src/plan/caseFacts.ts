@@ -1,7 +1,7 @@
 /** Functions for the rules in judge.ts. They test conditions, cut spans into parts, and update paging profiles. */
 import type { Instant } from '../instant.ts'
 import { plannedRows } from './density.ts'
-import type { Case, PageOrder, ProbeName } from './slice.ts'
+import type { Case, ProbeName } from './slice.ts'
 import type { Overfull } from './spanQueue.ts'
 import { type PagingProfile, sawFullPage, sawLastPage, sawWhole } from './pagingProfile.ts'
 import { canSplit, type Span, splitAt, splitByTotal } from './spans.ts'
@@ -105,8 +105,7 @@ export const learnWhole = (given: Case): PagingProfile => sawWhole(learnSingle(g
 export const learnSingle = ({ profile, terms, seen: { walk } }: Case): PagingProfile =>
   sawLastPage(profile, Math.min(walk.firstRows, terms.pageSize))
 export const learnFull = ({ profile, seen: { walk } }: Case): PagingProfile => sawFullPage(profile, walk.firstRows)
-export const learnFollowed = (given: Case): PagingProfile =>
-  continuesOnPage2(given) ? learnFull(given) : given.profile
+export const learnFollowed = (given: Case) => (continuesOnPage2(given) ? learnFull(given) : given.profile)
 
 /** Returns the paging profile after a walk. If the walk has several pages and no repeated row, page 1 was full. */
 export function learnWalked(given: Case): PagingProfile {
@@ -261,8 +260,7 @@ export const isCutByTotal = (given: Case): boolean => {
 
 const isCutByMove = (given: Case): boolean =>
   isOld(given) && given.slice.heap === undefined && finerParts(given) !== undefined
-export const orderOfTotal = (given: Case): PageOrder =>
-  isCutByMove(given) ? 'until a row moves' : 'the pages of the total'
+export const orderOfTotal = (given: Case) => (isCutByMove(given) ? 'until a row moves' : 'the pages of the total')
 export const isMovedWalk = (given: Case): boolean =>
   isEnd(given) && given.seen.attempt === 1 && given.seen.walk.hasMoved && isCutByMove(given)
 

@@ -35,11 +35,7 @@ export function openReader(config: ReaderConfig): Reader {
     const result = request.do === 'write' ? request.result : undefined
     const state = `${await stateOf(config)} ${result}`
     const isUsable =
-      current?.state === state &&
-      (await current.process.then(
-        (process) => process.isAlive,
-        () => false,
-      ))
+      current?.state === state && (await current.process.then((process) => process.isAlive).catch(() => false))
     if (!isUsable) await close()
     current ??= { state, process: start(config, result) }
     return (await current.process).ask(request, { ...options, limitMs: config.limits.queryTimeMs })
@@ -73,10 +69,9 @@ async function start({ published, lake, limits }: ReaderConfig, result: string |
   // The link keeps the copy readable after the next publication. If linking fails, the copy's own path is opened.
   const isLinked =
     lake === undefined &&
-    (await link(file, own).then(
-      () => true,
-      () => false,
-    ))
+    (await link(file, own)
+      .then(() => true)
+      .catch(() => false))
   // A message cannot contain a `Secret`, so it contains the keys as text.
   const keys = lake?.storage?.keys.map((key) => key.reveal()) ?? []
   const source = lake ? { ...lake, storage: lake.storage && { ...lake.storage, keys } } : isLinked ? own : file

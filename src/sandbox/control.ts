@@ -73,16 +73,8 @@ const CALLS: Readonly<Record<string, (parts: Parts, pace: Pace, body: Body) => o
   }),
 }
 
-const KEYED = [
-  'edit',
-  'editChild',
-  'addChild',
-  'removeChild',
-  'clearChildren',
-  'softDelete',
-  'undelete',
-  'silentEdit',
-] as const
+const OF_COLLECTIONS = ['editChild', 'addChild', 'removeChild', 'clearChildren'] as const
+const OF_ROWS = ['edit', ...OF_COLLECTIONS, 'softDelete', 'undelete', 'silentEdit'] as const
 
 /** Without a `key` in the body, changes the least recently modified row of those that are not deleted. */
 function change(world: World, body: Body): WorldChange {
@@ -98,7 +90,7 @@ function change(world: World, body: Body): WorldChange {
   }
   const collection = typeof field === 'string' ? field : undefined
   const actions = new Map<unknown, () => WorldChange>([
-    ...KEYED.map((each) => [each, () => world[each](report, key(), collection)] as const),
+    ...OF_ROWS.map((each) => [each, () => world[each](report, key(), collection)] as const),
     ['insert', () => world.insert(report)],
     ['lateCommit', () => world.lateCommit(report, ms)],
     ['stampFuture', () => world.stampFuture(report, key(), ms)],

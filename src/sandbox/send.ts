@@ -66,7 +66,6 @@ const faultySenders = (clock: Clock) => ({
   },
 })
 
-const sized = (response: ServerResponse, body: Buffer): ServerResponse =>
-  response.setHeader('Content-Length', body.length)
+const sized = (response: ServerResponse, body: Buffer) => response.setHeader('Content-Length', body.length)
 
 const halfOf = (body: Buffer): Buffer => body.subarray(0, Math.floor(body.length / 2))

@@ -13,11 +13,7 @@ export function parentKeyColumns(table: ReportTable): Column[] {
 
 export const reportColumns = (table: ReportTable): Column[] => [...table.asked, ...table.fields, ...SYSTEM_COLUMNS]
 
-export const childColumns = (table: ReportTable): Column[] => [
-  ...parentKeyColumns(table),
-  ...CHILD_COLUMNS,
-  ...SYSTEM_COLUMNS,
-]
+export const childColumns = (table: ReportTable) => [...parentKeyColumns(table), ...CHILD_COLUMNS, ...SYSTEM_COLUMNS]
 
 /** A report's table and its child tables, with the columns that each table has from its beginning. */
 const tablesWithColumns = (table: ReportTable) => [
