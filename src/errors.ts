@@ -39,6 +39,7 @@ const CODES = {
   WAREHOUSE_CORRUPT: { retry: 'never' },
   WAREHOUSE_NEWER: { retry: 'never' },
   WAREHOUSE_MISSING: { retry: 'never' },
+  MOVE_UNFINISHED: { retry: 'never' },
   DISK_FULL: { retry: 'transient' },
   FILES_EXHAUSTED: { retry: 'transient' },
   WAREHOUSE_MEMORY: { retry: 'never' },

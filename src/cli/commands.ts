@@ -1,6 +1,7 @@
 /** All commands: syntax, help and actions. An action is imported only when its command runs: imports are slow. */
 import type { Command } from 'commander'
 import type { Config } from '../config/config.ts'
+import type { Instead } from '../config/environment.ts'
 import { HOUR_MS } from '../instant.ts'
 import type { SchemaOptions } from './actions/schema.ts'
 import {
@@ -15,7 +16,7 @@ import {
   wholeNumber,
 } from './commandEntry.ts'
 import { FORMATS } from './results.ts'
-import { LAKE } from './lakeEntry.ts'
+import { LAKE, MOVE } from './lakeEntry.ts'
 import type { Done, Shell } from './shell.ts'
 import { CERTIFY, SANDBOX } from './trialEntries.ts'
 
@@ -28,7 +29,7 @@ export function addCommands(program: Command, shell: Shell, done: Done): void {
     command.addHelpText('after', `\nExamples:\n${examples}`)
     command.action(async (given: unknown) => {
       const { config: file, ...own } = command.opts<{ config?: string }>()
-      const load = () => configOf(shell, file)
+      const load = (instead?: Instead) => configOf(shell, file, instead)
       const configured = isConfigured === 'later' ? { load } : isConfigured && { config: await load() }
       const run = await action()
       done(await run(shell, { ...own, ...configured } as never, given as never))
@@ -36,9 +37,9 @@ export function addCommands(program: Command, shell: Shell, done: Done): void {
   }
 }
 
-async function configOf({ env, cwd }: Shell, file: string | undefined): Promise<Config> {
+async function configOf({ env, cwd }: Shell, file: string | undefined, instead: Instead = {}): Promise<Config> {
   const { loadConfig } = await import('../config/config.ts')
-  return loadConfig({ env, cwd, ...(file !== undefined && { file }) })
+  return loadConfig({ env, cwd, instead, ...(file !== undefined && { file }) })
 }
 
 /** CSV and JSON always have all rows. A printed table has at most this number of rows unless `--limit` is used. */
@@ -388,5 +389,6 @@ files that belong together. The next export writes only what changed; readers of
     action: async () => (await import('./actions/newReport.ts')).newReport,
   },
   { ...LAKE, action: async () => (await import('./actions/lake.ts')).lake },
+  { ...MOVE, action: async () => (await import('./actions/move.ts')).move },
   { ...SANDBOX, action: async () => (await import('./actions/sandbox.ts')).sandbox },
 ]

@@ -25,7 +25,7 @@ async function readConfig(given: ConfigSources): Promise<{ readonly config: Conf
   const yaml = parseYaml(sources.text)
   if (yaml.malformed.length > 0)
     throw configInvalid(yaml.malformed.map(({ line, problem }) => ({ where: `${fileLabel}:${line}`, problem })))
-  const merged = withEnvironment(flatSettings(yaml.value), env)
+  const merged = withEnvironment(flatSettings(yaml.value), env, given.instead)
   const to = typeof valueAt(yaml.value, ['warehouse']) === 'object' ? 'warehouse.' : 'lake_'
   const lineOf = ([key, ...path]: Path) => yaml.lineOf([...`${key}`.replace(/^lake_/, to).split('.'), ...path])
   const whereOf = (path: Path): string =>

@@ -69,17 +69,22 @@ export type Environment = Readonly<Record<string, string>>
 export const variableOf = (path: Path): string | undefined =>
   variables.find((variable) => variable.path.join('.') === path.join('.'))?.name
 
-/** Returns the file's settings. A set environment variable replaces the value of its setting. */
-export function withEnvironment(fileValue: unknown, env: Environment) {
+/** Settings that options of a command replace. Without a value, the setting is removed. */
+export type Instead = Readonly<Record<string, readonly [option: string, value: string | undefined]>>
+
+/** Returns the file's settings. A set environment variable replaces the value of its setting, and an option both. */
+export function withEnvironment(fileValue: unknown, env: Environment, instead: Instead = {}) {
   const applied = variables.filter(({ name }) => env[name] !== undefined)
-  const value = applied.reduce<unknown>(
+  const whole = applied.reduce<unknown>(
     (whole, variable) => withValueAt(whole, variable.path, valueOf(variable, env)),
     fileValue ?? {},
   )
+  const replaced = Object.fromEntries(Object.entries(instead).map(([key, [, value]]) => [key, value]))
   /** Returns the variable that has set the value at `path`. For an item of a list, returns the variable of the list. */
   const variableAt = (path: Path) =>
+    instead[`${path[0]}`]?.[0] ??
     applied.find((variable) => variable.path.every((step, index) => path[index] === step))?.name
-  return { value, variableAt }
+  return { value: isMap(whole) ? { ...whole, ...replaced } : whole, variableAt }
 }
 
 /** Splits text at commas and spaces: `EUR, USD` and `EUR USD` are the same list. */

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
 import { Secret } from '../secret.ts'
-import { CLIENT_SECRET, type Environment, HASH_KEY, NOTIFY_SECRET, STORAGE_KEYS } from './environment.ts'
+import { CLIENT_SECRET, type Environment, HASH_KEY, type Instead, NOTIFY_SECRET, STORAGE_KEYS } from './environment.ts'
 import { configInvalid } from './problems.ts'
 
 const FILE_NAME = 'tidemark.yaml'
@@ -12,6 +12,7 @@ export interface ConfigSources {
   readonly file?: string
   readonly env: NodeJS.ProcessEnv
   readonly cwd: string
+  readonly instead?: Instead
 }
 
 export type Sources = Awaited<ReturnType<typeof readSources>>

@@ -32,6 +32,7 @@ import { dueRecords, lastReadRecord, lastTrailRead, recordSkipped, recordsToRead
 import { recordRequests, requestUse } from './books/requests.ts'
 import { type TrimResult, trimBooks } from './books/trimBooks.ts'
 import { migrate } from './books/layout.ts'
+import { beginMove, moveInto, type MovedTable } from './load/move.ts'
 import { load, loadIntoLake } from './load/load.ts'
 import type { LoadInput, LoadPlace, LoadResult } from './load/loadInput.ts'
 import { type QuietLoads, quietLoads } from './load/quietLoads.ts'
@@ -58,6 +59,8 @@ export interface WarehouseSettings {
   readonly lake?: LakePlace | undefined
   readonly publishBy?: PublishBy | undefined
   readonly around?: AroundStatement | undefined
+  /** The number mark of the warehouse that is moved into this one, which must be new. */
+  readonly movedFrom?: string | undefined
 }
 
 const bind =
@@ -132,7 +135,7 @@ export class Warehouse implements AsyncDisposable {
 
   /** Opens or creates the warehouse, and migrates it to the newest layout. Throws WAREHOUSE_MISSING. */
   static async open(settings: WarehouseSettings): Promise<Warehouse> {
-    const { path, memory, threads, lake, around, publishBy = 'blocks' } = settings
+    const { path, memory, threads, lake, around, publishBy = 'blocks', movedFrom } = settings
     if (path !== ':memory:') makeFolderFor(path)
     const spill = path === ':memory:' ? undefined : spillFolderOf(path)
     const options = { memory, threads, around, ...(spill === undefined ? {} : { spillDirectory: spill.own }) }
@@ -143,7 +146,8 @@ export class Warehouse implements AsyncDisposable {
     try {
       await spill?.create({ isAlone })
       const numberMark = await database.transaction(async (sql) => {
-        await migrate(sql, database.path)
+        const before = await migrate(sql, database.path, movedFrom)
+        if (movedFrom !== undefined && before === 0) await beginMove(sql, movedFrom, lake)
         if (isAlone) await stopDeadRuns(sql)
         return numberMarkOf(sql)
       })
@@ -296,6 +300,11 @@ export class Warehouse implements AsyncDisposable {
 
   attachLake(lake: LakePlace, as: string): Promise<void> {
     return attachLake(this.#database, lake, as)
+  }
+
+  /** Fills this warehouse with all tables of the attached database SOURCE. Throws MOVE_UNFINISHED. */
+  move(onTable: (table: MovedTable) => void): Promise<MovedTable[]> {
+    return moveInto(this.#database, onTable)
   }
 
   /** Returns false after a fatal error of the database. Then the database must be opened again. */

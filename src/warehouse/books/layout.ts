@@ -5,7 +5,7 @@ import { reports } from '../../../schema/index.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
 import type { Database } from '../database/duckdb.ts'
-import { type Sql, text } from '../database/sql.ts'
+import { countOf, type Sql, text } from '../database/sql.ts'
 import { createFeed } from './changeFeed.ts'
 import { freshnessCommentsSql, freshnessSql } from './freshness.ts'
 import { createTables, isLake } from '../tables/tables.ts'
@@ -20,10 +20,12 @@ const MIGRATIONS = readdirSync(FOLDER)
 const COMPRESSED: Readonly<Record<string, string>> = { _payload: 'zstd', _child_key: 'uncompressed' }
 
 export const LAYOUT = MIGRATIONS.length
+/** The layout of a warehouse that `tidemark move` has not filled yet. Older versions of Tidemark refuse it, too. */
+export const UNFILLED = 1_000_000
 
-/** Migrates a file to the newest layout. Throws WAREHOUSE_NEWER when a newer program wrote it. */
-export async function migrate(sql: Sql, path: string): Promise<void> {
-  const version = await knownLayout(sql, path)
+/** Migrates a file to the newest layout. Returns its layout before. Throws WAREHOUSE_NEWER, MOVE_UNFINISHED. */
+export async function migrate(sql: Sql, path: string, movedFrom?: string): Promise<number> {
+  const version = await knownLayout(sql, path, movedFrom)
   const migrations = await Promise.all(MIGRATIONS.map((file) => readFile(new URL(file, FOLDER), 'utf8')))
   for (const [index, migration] of migrations.entries()) {
     if (index < version) continue
@@ -36,6 +38,7 @@ export async function migrate(sql: Sql, path: string): Promise<void> {
   await createFeed(sql, reports.map(tableOf))
   await sql.run(freshnessSql())
   if (!lake) await sql.run(freshnessCommentsSql())
+  return version
 }
 
 /** Replaces each comment on a table that differs from the migrations, because an older version of Tidemark wrote it. */
@@ -51,13 +54,24 @@ async function correctComments(sql: Sql, migrations: readonly string[]): Promise
   if (wrong.length > 0) await sql.run(wrong.join('\n'))
 }
 
-/** Returns a file's layout number, or 0 if it is no warehouse. Throws WAREHOUSE_NEWER if a newer program wrote it. */
-export async function knownLayout(sql: Pick<Sql, 'rows'>, path: string): Promise<number> {
+/** Returns a file's layout number, or 0 if it is no warehouse. Throws WAREHOUSE_NEWER, MOVE_UNFINISHED. */
+export async function knownLayout(sql: Pick<Sql, 'rows'>, path: string, movedFrom?: string): Promise<number> {
   const [books] = await sql.rows(
     `SELECT 1 FROM duckdb_tables() WHERE schema_name = 'tidemark' AND table_name = 'layout'`,
   )
   if (books === undefined) return 0
-  const [layout] = await sql.rows<{ version: number | null }>('SELECT max(version) AS version FROM tidemark.layout')
+  const [layout] = await sql.rows<{ version: number | null; unfilled: number }>(`
+    SELECT max(version) FILTER (version < ${UNFILLED}) AS version, count(*) FILTER (version = ${UNFILLED}) AS unfilled FROM tidemark.layout`)
+  const isUnfilled = layout?.unfilled === 1
+  if (isUnfilled && movedFrom === undefined) {
+    const cure = 'Run the same "tidemark move" again: it continues. Or use the old warehouse, and delete this one.'
+    throw new SyncError('MOVE_UNFINISHED', `"tidemark move" has not filled ${path} yet`, { cure })
+  }
+  const source = `tidemark.settings WHERE name = 'number_mark' AND value = ${text(movedFrom ?? '')}`
+  if (movedFrom !== undefined && !(isUnfilled && (await countOf(sql, source)) === 1)) {
+    const cure = 'Name a file or a lake that does not exist yet, or delete that one first.'
+    throw new SyncError('USAGE_INVALID', `${path} is already a warehouse, and not begun from this one`, { cure })
+  }
   const version = layout?.version ?? 0
   if (version <= LAYOUT) return version
   throw new SyncError('WAREHOUSE_NEWER', `${path} has layout ${version}, this program reads up to ${LAYOUT}`, {

@@ -8,17 +8,17 @@ export interface CatalogueTable extends RowTable {
   readonly view: string | null
 }
 
-/** Returns tables in the order in which they are created: views after all tables, because they read from tables. */
-export const catalogueOf = (sql: Pick<Sql, 'rows'>): Promise<CatalogueTable[]> =>
+/** Returns tables, then views, because views are created after the tables. `of` is SQL for a database's name. */
+export const catalogueOf = (sql: Pick<Sql, 'rows'>, of = 'current_database()'): Promise<CatalogueTable[]> =>
   sql.rows<CatalogueTable>(`
     WITH every AS (
-      SELECT schema_name, table_name, comment, NULL AS view FROM duckdb_tables() WHERE database_name = current_database()
+      SELECT schema_name, table_name, comment, NULL AS view FROM duckdb_tables() WHERE database_name = ${of}
       UNION ALL
-      SELECT schema_name, view_name, comment, sql FROM duckdb_views() WHERE database_name = current_database() AND NOT internal),
+      SELECT schema_name, view_name, comment, sql FROM duckdb_views() WHERE database_name = ${of} AND NOT internal),
     columns AS (
       SELECT schema_name, table_name, list({name: column_name, nullable: is_nullable, comment: coalesce(comment, ''),
         type: replace(data_type, 'TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ')} ORDER BY column_index) AS columns
-      FROM duckdb_columns() WHERE database_name = current_database() AND NOT internal GROUP BY ALL)
+      FROM duckdb_columns() WHERE database_name = ${of} AND NOT internal GROUP BY ALL)
     SELECT schema_name AS schema, table_name AS name, coalesce(comment, '') AS comment, view, columns
     FROM every JOIN columns USING (schema_name, table_name)
     ORDER BY view IS NOT NULL, list_position(['tidemark', 'main', 'history', 'current'], schema_name) NULLS LAST, table_name`)

@@ -18,6 +18,8 @@ export interface LakePlace {
   /** Set only if `data` is in an object storage: `s3://bucket/path/`. */
   readonly storage?: StorageAccess<Secret | string> | undefined
   readonly extensions: string | undefined
+  /** A reader that attaches the lake sees this state, also while others load. Undefined: the newest one. */
+  readonly snapshot?: number
 }
 
 export const LAKE = 'lake'
@@ -79,9 +81,10 @@ async function prepare(sql: Pick<Sql, 'run' | 'rows'>, place: LakePlace): Promis
 }
 
 /** Returns the ATTACH statement. SQLite's write-ahead log lets a writer commit while others read. */
-function attachSql({ catalogue, at, data }: LakePlace, as: string, access: keyof typeof ACCESS): string {
+function attachSql({ catalogue, at, data, snapshot }: LakePlace, as: string, access: keyof typeof ACCESS): string {
   const own = catalogue === 'sqlite' ? `, META_JOURNAL_MODE 'WAL', META_BUSY_TIMEOUT 5000` : ''
-  return `ATTACH ${text(`ducklake:${catalogue}:${at}`)} AS ${as} (DATA_PATH ${text(data)}${own}${ACCESS[access]})`
+  const state = snapshot === undefined ? '' : `, SNAPSHOT_VERSION ${snapshot}`
+  return `ATTACH ${text(`ducklake:${catalogue}:${at}`)} AS ${as} (DATA_PATH ${text(data)}${own}${ACCESS[access]}${state})`
 }
 
 const ACCESS = {

@@ -1,7 +1,7 @@
 /** The object storage of a lake's files: DuckDB's access to it, its errors, and the removal of unknown files. */
 import { SyncError } from '../../errors.ts'
 import type { Secret, StorageAccess } from '../../secret.ts'
-import { type Sql, text } from './sql.ts'
+import { name, type Sql, text } from './sql.ts'
 
 /** Sets the access keys for files below `data`. DuckDB keeps these keys only in memory. */
 export async function allowStorage(sql: Pick<Sql, 'run'>, data: string, access: StorageAccess<Secret | string>) {
@@ -9,7 +9,7 @@ export async function allowStorage(sql: Pick<Sql, 'run'>, data: string, access: 
   const [id, secret, token = "''"] = keys.map((key) => text(typeof key === 'string' ? key : key.reveal()))
   await sql.run(`
     SET enable_server_cert_verification = true;
-    CREATE OR REPLACE SECRET tidemark (TYPE s3, SCOPE ${text(data)}, KEY_ID ${id}, SECRET ${secret},
+    CREATE OR REPLACE SECRET ${name(`tidemark ${data}`)} (TYPE s3, SCOPE ${text(data)}, KEY_ID ${id}, SECRET ${secret},
       SESSION_TOKEN ${token}, REGION ${text(region)}, ENDPOINT ${text(endpoint.replace(/^https?:\/\/|\/$/g, ''))},
       URL_STYLE ${text(urlStyle)}, USE_SSL ${!endpoint.startsWith('http:')})`)
 }

@@ -213,6 +213,6 @@ function renameSql({ report, table }: Omit<ChangePlace, 'loadId'>, { from, colum
 const commentSql = (target: string, column: string, comment: string): string =>
   `COMMENT ON COLUMN ${target}.${name(column)} IS ${text(comment.replaceAll('\0', '\\0'))};`
 
-const viewSql = (table: string): string => `
+export const viewSql = (table: string): string => `
   CREATE OR REPLACE VIEW current.${name(table)} AS
   SELECT * EXCLUDE (${names(SYSTEM_COLUMNS)}) FROM main.${name(table)} WHERE NOT is_deleted;`

@@ -1,0 +1,90 @@
+/**
+ * Fills a new warehouse with all tables of another one. Each table is copied in one transaction, and compared. If the
+ * process is killed, the next one copies only the tables that differ. So it needs no record of its progress.
+ */
+import { SyncError } from '../../errors.ts'
+import { UNFILLED } from '../books/layout.ts'
+import { type CatalogueTable, catalogueOf, definitionSql } from '../database/catalogue.ts'
+import type { Database } from '../database/duckdb.ts'
+import type { LakePlace } from '../database/lake.ts'
+import { name, names, onlyRow, type Sql, text } from '../database/sql.ts'
+import { viewSql } from '../tables/tables.ts'
+import { remakeHistoryView } from '../tables/versions.ts'
+
+/** The name of the attached warehouse that is moved. */
+export const SOURCE = 'moved'
+/** Each warehouse has its own layout, number mark and upkeep. */
+const OWN_TABLES = ['"tidemark"."layout"', '"tidemark"."settings"']
+
+export interface MovedTable {
+  readonly table: string
+  readonly rows: number
+  /** False if an earlier attempt has copied the table. */
+  readonly copied: boolean
+}
+
+/** Marks a new warehouse as not filled. Hashes of rows depend on the number mark, so it gets that of its source. */
+export async function beginMove(sql: Sql, numberMark: string, lake: LakePlace | undefined): Promise<void> {
+  const [data, marks] = ['**/*.parquet', 'tidemark-lake-*.csv'].map((files) => text(`${lake?.data}${files}`))
+  const [found] = lake === undefined ? [] : await sql.rows<{ file: string }>(`FROM glob([${data}, ${marks}]) LIMIT 1`)
+  if (found !== undefined)
+    throw new SyncError('USAGE_INVALID', `the place for the files of the new lake has ${found.file}`, {
+      cure: 'Name an empty place with --data: a lake deletes files there that are not its own.',
+    })
+  await sql.run(`
+    INSERT INTO tidemark.layout VALUES (${UNFILLED}, now());
+    INSERT INTO tidemark.settings VALUES ('number_mark', ${text(numberMark)})`)
+}
+
+/** Copies and compares all tables, then creates the views and marks the target as filled. Throws MOVE_UNFINISHED. */
+export async function moveInto(target: Database, onTable: (table: MovedTable) => void): Promise<MovedTable[]> {
+  const catalogue = await catalogueOf(target, text(SOURCE))
+  const tables = catalogue.filter((each) => each.view === null && !OWN_TABLES.includes(nameOf(each)))
+  await target.transaction((sql) => defineTables(sql, tables))
+  const moved: MovedTable[] = []
+  for (const table of tables) {
+    const { rows, copied } = await moveTable(target, nameOf(table), names(table.columns))
+    moved.push({ table: `${table.schema}.${table.name}`, rows, copied })
+    moved.slice(-1).forEach(onTable)
+  }
+  await target.transaction(async (sql) => {
+    for (const { schema, name: view } of catalogue.filter((each) => each.view !== null)) {
+      if (schema === 'current') await sql.run(viewSql(view))
+      if (schema === 'history') await remakeHistoryView(sql, view.split('__')[0] ?? view, view)
+    }
+    await sql.run(`DELETE FROM tidemark.layout WHERE version = ${UNFILLED}`)
+  })
+  return moved
+}
+
+const nameOf = ({ schema, name: table }: CatalogueTable): string => `${name(schema)}.${name(table)}`
+
+/** Creates missing tables, and columns that are missing or have another type. */
+async function defineTables(sql: Sql, tables: readonly CatalogueTable[]): Promise<void> {
+  const known = new Map((await catalogueOf(sql)).map((table) => [nameOf(table), table.columns]))
+  for (const table of tables) {
+    const columns = known.get(nameOf(table))
+    if (columns === undefined) await sql.run(definitionSql([table]))
+    for (const { name: own, type, comment } of table.columns) {
+      if (columns?.some((each) => each.name === own && each.type === type) ?? true) continue
+      const [to, column] = [nameOf(table), name(own)]
+      await sql.run(`
+        ALTER TABLE ${to} DROP COLUMN IF EXISTS ${column}; ALTER TABLE ${to} ADD COLUMN ${column} ${type};
+        COMMENT ON COLUMN ${to}.${column} IS ${text(comment)}`)
+    }
+  }
+}
+
+async function moveTable(target: Database, table: string, columns: string) {
+  // The sum of hashes of all columns does not depend on the order of rows.
+  const state = `SELECT count(*) AS rows, concat(count(*), '/', sum(hash(${columns}))) AS content FROM`
+  const { rows, content } = await onlyRow<{ rows: number; content: string }>(target, `${state} ${SOURCE}.${table}`)
+  const isSame = async () => (await onlyRow<{ content: string }>(target, `${state} ${table}`)).content === content
+  if (await isSame()) return { rows, copied: false }
+  const copy = `DELETE FROM ${table}; INSERT INTO ${table} (${columns}) SELECT ${columns} FROM ${SOURCE}.${table}`
+  await target.transaction((sql) => sql.run(copy))
+  if (await isSame()) return { rows, copied: true }
+  throw new SyncError('MOVE_UNFINISHED', `${table} in ${target.path} differs from the table that was copied`, {
+    cure: 'Run the same "tidemark move" again: it copies this table again. The old warehouse is unchanged.',
+  })
+}

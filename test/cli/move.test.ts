@@ -1,0 +1,83 @@
+/** `tidemark move` from a file into a file. test/lake/move.test.ts has lakes. */
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, it } from 'vitest'
+import { Database } from '../../src/warehouse/database/duckdb.ts'
+import { aMovableWorld, change } from './moving.ts'
+import { aWorld, until } from './support.ts'
+
+const OLD = { warehouse: './old.duckdb', published: './published.duckdb' }
+const NEW = { warehouse: './new/other.duckdb', published: './published.duckdb' }
+
+it('brings all tables, views and books, and the next sync asks only for what changed', { tags: 'long' }, async () => {
+  await using world = await aMovableWorld(OLD)
+  const steady = await world.sync()
+  expect(steady.old).toEqual([])
+  const changes = async (...since: string[]) => (await world.done('changes', 'events', ...since)).trim().split('\n')
+  const { cursor } = JSON.parse((await changes()).at(-1) ?? '') as { cursor: string }
+  const old = await world.content(OLD)
+  const file = path.join(world.folder, 'old.duckdb')
+  const bytes = await readFile(file)
+  const moved = JSON.parse(await world.done('move', '--to', NEW.warehouse, '--json')) as Record<string, unknown>
+  expect(moved).toMatchObject({ settings: { warehouse: path.join(world.folder, 'new/other.duckdb') } })
+  const closed = { table: 'history.closed_events', rows: expect.any(Number) as number, copied: true }
+  expect(moved['tables']).toContainEqual(closed)
+  expect((await readFile(file)).equals(bytes)).toBe(true)
+  expect(await world.content(NEW)).toEqual(old)
+  expect(await world.sync()).toEqual(steady)
+  expect(await changes('--since', cursor)).toHaveLength(1)
+  change(world)
+  const { old: repeated, written } = await world.sync()
+  expect(repeated).toEqual([])
+  expect(written).not.toEqual(steady.written)
+  expect((await changes('--since', cursor)).length).toBeGreaterThan(2)
+})
+
+it('continues after a kill, and prints the settings of the new warehouse', { tags: 'long' }, async () => {
+  await using world = await aWorld({ sandbox: { rows: 20 }, settings: OLD })
+  await world.run('sync', 'events', 'budgets', '--quiet')
+  const file = path.join(world.folder, 'new/other.duckdb')
+  const killed = world.start(['move', '--to', NEW.warehouse])
+  await until(() => existsSync(file), 'the target is there')
+  killed.kill('SIGKILL')
+  await killed.ended
+  const { code, stdout, stderr } = await world.run('move', '--to', NEW.warehouse)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(stdout).toMatch(/^\d+ tables with [\d,]+ rows moved and compared in .*\nIn tidemark\.yaml, write this/)
+  expect(stdout).toContain(`\n  warehouse: ${file}\nThen run "tidemark check".`)
+  await world.configure(NEW)
+  expect((await world.run('check')).stdout).toMatch(/^warehouse +ok .*other\.duckdb/m)
+  await world.run('sync', 'events', '--quiet')
+  const { stdout: rows } = await world.run('query', '--format', 'csv', 'SELECT count(*) FROM main.events')
+  expect(rows).toContain('20')
+})
+
+it('refuses a wrong target, a used one, and one that another process has open, each with a cure', async () => {
+  await using world = await aWorld({ sandbox: { rows: 5 }, settings: OLD })
+  const failed = async (...options: string[]) => {
+    const { code, stderr } = await world.run('move', ...options)
+    return `${code} ${stderr}`
+  }
+  expect(await failed()).toMatch(/^2 .*required option '--to <warehouse>'/s)
+  expect(await failed('--to', NEW.warehouse)).toMatch(/^1 .*old\.duckdb cannot be opened.*WAREHOUSE_MISSING/s)
+  await world.run('sync', 'events', '--quiet')
+  expect(await failed('--to', 's3://bucket/x')).toMatch(/^2 .*--to {2}warehouse must be the path of a DuckDB file/s)
+  expect(await failed('--to', 'ducklake:mysql:x')).toMatch(/^2 .*--to {2}warehouse must be ducklake:sqlite:FILE/s)
+  expect(await failed('--to', 'ducklake:sqlite:x')).toMatch(/^2 .*--to {2}warehouse needs DuckDB's ducklake/s)
+  expect(await failed('--to', 'ducklake:postgres:x')).toMatch(/^2 .*--data {2}lake_data is missing/s)
+  expect(await failed('--to', NEW.warehouse, '--data', 'x')).toMatch(/^2 .*--data {2}lake_data is for a lake/s)
+  expect(await failed('--to', OLD.warehouse)).toMatch(/^2 .*old\.duckdb is already a warehouse.*delete that one first/s)
+  expect(await failed('--to', OLD.published)).toMatch(/^2 .*published must be another file than warehouse/s)
+  const used = path.join(world.folder, 'used.duckdb')
+  {
+    await using other = await Database.open(used, { memory: '64MB' })
+    await other.run('CREATE TABLE notes AS SELECT 1 AS id')
+    const { code, stderr } = await world.start(['move', '--to', used]).ended
+    expect(`${code} ${stderr}`).toMatch(/^1 .*used\.duckdb is open in another process.*WAREHOUSE_LOCKED/s)
+  }
+  await using source = await Database.open(path.join(world.folder, 'old.duckdb'), { memory: '64MB' })
+  const { code, stderr } = await world.start(['move', '--to', NEW.warehouse]).ended
+  expect(`${code} ${stderr}`).toMatch(/^1 .*old\.duckdb is open in another process.*stop the other one/s)
+  expect(source.path).toContain('old.duckdb')
+})
