@@ -24,77 +24,67 @@ export interface RunLine {
 
 const FILE = /^\d{4}-\d{2}-\d{2}T\d{2}\.jsonl$/
 
-export class RunLogs {
-  readonly #directory: string
-  readonly #clock: Clock
-  readonly #lines = new Map<string, number>()
-  #file = ''
-  #fileBytes = 0
-  #beganHour = false
+export type RunLogs = ReturnType<typeof openRunLogs>
 
-  constructor(directory: string, clock: Clock) {
-    this.#directory = directory
-    this.#clock = clock
-  }
-
-  /** Never throws, because a full disk must not end the run. */
-  take(line: string): void {
-    const found = /"runId":"([^"]+)"/.exec(line)?.[1]
-    // V8 stores a part of a string as a reference to the whole string. Without the copy, each run would keep a log line.
-    const runId = found && Buffer.from(found).toString()
-    if (runId === undefined || !this.#hasRoom(runId)) return
-    try {
-      this.#append(line)
-    } catch (error) {
-      if ((error as { code?: unknown }).code !== 'ENOENT') return
-      this.#file = ''
-      attempt(() => this.#append(line), undefined)
-    }
-  }
-
-  /** True if this process has begun the file of a new hour. Then it is time to call `trim`. */
-  get beganHour(): boolean {
-    return this.#beganHour
-  }
-
-  /** Removes files of hours before `before`, and the oldest files above LOGS_BYTES_MAX. Returns the number of files. */
-  async trim(before: Instant): Promise<number> {
-    const oldest = `${formatInstant(before).slice(0, 13)}.jsonl`
-    let bytes = 0
-    let removed = 0
-    for (const name of (await filesIn(this.#directory)).toReversed()) {
-      const file = path.join(this.#directory, name)
-      bytes += (await stat(file).catch(() => ({ size: 0 }))).size
-      if (name >= oldest && bytes <= LOGS_BYTES_MAX) continue
-      await rm(file, { force: true })
-      removed += 1
-    }
-    return removed
-  }
-
-  #hasRoom(runId: string): boolean {
-    const lines = (this.#lines.get(runId) ?? 0) + 1
+export function openRunLogs(directory: string, clock: Clock) {
+  const lineCounts = new Map<string, number>()
+  let current = ''
+  let currentBytes = 0
+  let beganHour = false
+  const hasRoom = (runId: string): boolean => {
+    const count = (lineCounts.get(runId) ?? 0) + 1
     // Deletes the entry before it is set again. So the run with the oldest last line is the first in the map.
-    this.#lines.delete(runId)
-    this.#lines.set(runId, lines)
-    const [oldest] = this.#lines.keys()
-    if (this.#lines.size > RUNS_COUNTED_MAX && oldest !== undefined) this.#lines.delete(oldest)
-    return lines <= RUN_LINES_MAX
+    lineCounts.delete(runId)
+    lineCounts.set(runId, count)
+    const [oldest] = lineCounts.keys()
+    if (lineCounts.size > RUNS_COUNTED_MAX && oldest !== undefined) lineCounts.delete(oldest)
+    return count <= RUN_LINES_MAX
   }
-
   /** Appends the line at once: an asynchronous call would need ten times as much processor time. */
-  #append(line: string): void {
-    const file = path.join(this.#directory, `${formatInstant(this.#clock.now()).slice(0, 13)}.jsonl`)
-    if (file !== this.#file) {
-      mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+  const append = (line: string): void => {
+    const file = path.join(directory, `${formatInstant(clock.now()).slice(0, 13)}.jsonl`)
+    if (file !== current) {
+      mkdirSync(directory, { recursive: true, mode: 0o700 })
       const known = statSync(file, { throwIfNoEntry: false })
-      this.#beganHour ||= known === undefined
-      this.#fileBytes = known?.size ?? 0
-      this.#file = file
+      beganHour ||= known === undefined
+      currentBytes = known?.size ?? 0
+      current = file
     }
-    if (this.#fileBytes > HOUR_BYTES_MAX) return
+    if (currentBytes > HOUR_BYTES_MAX) return
     appendFileSync(file, line, { mode: 0o600 })
-    this.#fileBytes += Buffer.byteLength(line)
+    currentBytes += Buffer.byteLength(line)
+  }
+  return {
+    /** Never throws, because a full disk must not end the run. */
+    take: (line: string): void => {
+      const found = /"runId":"([^"]+)"/.exec(line)?.[1]
+      // V8 stores a part of a string as a reference to the whole string. Without the copy, each run would keep a log line.
+      const runId = found && Buffer.from(found).toString()
+      if (runId === undefined || !hasRoom(runId)) return
+      try {
+        append(line)
+      } catch (error) {
+        if ((error as { code?: unknown }).code !== 'ENOENT') return
+        current = ''
+        attempt(() => append(line), undefined)
+      }
+    },
+    /** True if this process has begun the file of a new hour. Then it is time to call `trim`. */
+    beganHour: () => beganHour,
+    /** Removes files of hours before `before`, and the oldest files above LOGS_BYTES_MAX. Returns the number of files. */
+    trim: async (before: Instant): Promise<number> => {
+      const oldest = `${formatInstant(before).slice(0, 13)}.jsonl`
+      let bytes = 0
+      let removed = 0
+      for (const name of (await filesIn(directory)).toReversed()) {
+        const file = path.join(directory, name)
+        bytes += (await stat(file).catch(() => ({ size: 0 }))).size
+        if (name >= oldest && bytes <= LOGS_BYTES_MAX) continue
+        await rm(file, { force: true })
+        removed += 1
+      }
+      return removed
+    },
   }
 }
 

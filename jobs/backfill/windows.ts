@@ -49,13 +49,8 @@ function abortWhenUnwanted({ id, cancel }: Task<WindowJob>, { requests, clock }:
   })
 }
 
-interface QueuedPull {
-  readonly context: SyncContext
-  readonly requests: Requests
-}
-
 /** Returns a function that lets a puller read a window. If no puller runs, this process reads the window. */
-export function pullThroughQueue({ context, requests }: QueuedPull): Pull {
+export function pullThroughQueue({ context, requests }: { context: SyncContext; requests: Requests }): Pull {
   const { clock, settings } = context
   const here = pullHere(context)
   const queue = requests.queue<WindowJob>('windows')

@@ -6,7 +6,7 @@ import type { Config } from '../config/config.ts'
 import { minusMs } from '../instant.ts'
 import { createLog, type GuardedLog, type LogOptions } from '../log.ts'
 import { observedBy } from '../observe.ts'
-import { RunLogs, runLogsOf } from '../runLogs.ts'
+import { openRunLogs, runLogsOf } from '../runLogs.ts'
 import { guardSecrets } from '../wiring/openContext.ts'
 import { version } from '../wiring/version.ts'
 import { loggingWork } from '../wiring/workLog.ts'
@@ -24,10 +24,10 @@ export interface Host {
 /** Returns log, traces and run logs. Closing them waits until all traces are sent. */
 export async function openSurroundings({ config, clock, env, openLog }: Host): Promise<Surroundings> {
   await using opening = new AsyncDisposableStack()
-  const runLogs = new RunLogs(runLogsOf(config.warehouse), clock)
+  const runLogs = openRunLogs(runLogsOf(config.warehouse), clock)
   // Without a worker, only these processes delete old log files. They do so at most once an hour.
   opening.defer(async () => {
-    if (runLogs.beganHour) await runLogs.trim(minusMs(clock.now(), config.historyMs))
+    if (runLogs.beganHour()) await runLogs.trim(minusMs(clock.now(), config.historyMs))
   })
   const keep = (line: string) => runLogs.take(line)
   const log = openLog(keep)

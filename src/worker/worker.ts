@@ -13,7 +13,7 @@ import { MINUTE_MS } from '../instant.ts'
 import { makePrivateFolder } from '../folders.ts'
 import type { Host } from '../operations/surroundings.ts'
 import { observedBy } from '../observe.ts'
-import { RunLogs, runLogsOf } from '../runLogs.ts'
+import { openRunLogs, runLogsOf } from '../runLogs.ts'
 import { clientOf, settingsOf, sharesQueue } from '../wiring/openContext.ts'
 import { version } from '../wiring/version.ts'
 import { loggingWork } from '../wiring/workLog.ts'
@@ -45,7 +45,7 @@ export async function runWorker(shell: WorkerShell, options: WorkerOptions): Pro
   const { config, clock, signal } = shell
   const roles = rolesOf(options.roles)
   if (roles.has('console')) checkReach(config.console.host, config.console)
-  const runLogs = new RunLogs(runLogsOf(config.warehouse), clock)
+  const runLogs = openRunLogs(runLogsOf(config.warehouse), clock)
   const log = shell.openLog((line) => runLogs.take(line))
   await using tracing = await openTracing({ env: shell.env, version: version(), log })
   using metrics = new Metrics({ config, clock, version: version() })

@@ -9,7 +9,7 @@ import { openNoticeBook } from '../../jobs/notify/memory.ts'
 import { systemClock } from '../../src/clock.ts'
 import { isPrivateFolder, makePrivateFolder } from '../../src/folders.ts'
 import { answersAt, listenAt, socketPathOf } from '../../src/operations/socket.ts'
-import { RunLogs } from '../../src/runLogs.ts'
+import { openRunLogs } from '../../src/runLogs.ts'
 import { Spool } from '../../src/staging/spool.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { aFolder } from '../support/warehouse.ts'
@@ -108,7 +108,7 @@ it('rows that do not fit into memory are spilled to a folder of this user alone'
 it('lines of runs and stored notices can be read by their user alone', async () => {
   await using folder = await aFolder()
   const directory = join(folder.path, 'w.duckdb.logs')
-  const logs = new RunLogs(directory, systemClock)
+  const logs = openRunLogs(directory, systemClock)
   logs.take('{"runId":"a-run"}\n')
   expect(await modeOf(directory)).toBe('700')
   const [hour] = await readdir(directory)

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { type Instant, parseInstant } from '../../src/instant.ts'
 import { createLog, inRun } from '../../src/log.ts'
-import { lastRunOf, linesOfRuns, RUN_LINES_MAX, RunLogs } from '../../src/runLogs.ts'
+import { lastRunOf, linesOfRuns, openRunLogs, RUN_LINES_MAX } from '../../src/runLogs.ts'
 import { Secret } from '../../src/secret.ts'
 
 let folder: string
@@ -20,7 +20,7 @@ const lineOf = (runId: string, msg: string, more = {}) =>
 
 describe('log lines of runs', () => {
   it('are found by their run, also those of code that does not know it, at debug, without secrets', async () => {
-    const kept = new RunLogs(folder, systemClock)
+    const kept = openRunLogs(folder, systemClock)
     const shown: string[] = []
     const log = createLog({
       level: 'info',
@@ -62,7 +62,7 @@ describe('log lines of runs', () => {
 
   it('are kept on when their folder was removed', async () => {
     const directory = path.join(folder, 'logs')
-    const kept = new RunLogs(directory, systemClock)
+    const kept = openRunLogs(directory, systemClock)
     kept.take(lineOf('one', 'before'))
     await rm(directory, { recursive: true })
     kept.take(lineOf('one', 'after'))
@@ -70,7 +70,7 @@ describe('log lines of runs', () => {
   })
 
   it('end at their limit for each run', async () => {
-    const kept = new RunLogs(folder, systemClock)
+    const kept = openRunLogs(folder, systemClock)
     for (let n = 0; n < RUN_LINES_MAX + 50; n += 1) kept.take(lineOf('loud', `line ${n}`))
     kept.take(lineOf('quiet', 'heard all the same'))
     expect(await linesOfRuns(folder, 'loud')).toHaveLength(RUN_LINES_MAX)
@@ -87,7 +87,7 @@ describe('log lines of runs', () => {
   it('are removed by the hour once they are old, and nothing else is', async () => {
     for (const name of ['2026-01-01T00.jsonl', '2026-01-02T05.jsonl', '2026-01-02T06.jsonl', 'notes.txt'])
       await writeFile(path.join(folder, name), lineOf('one', name))
-    const kept = new RunLogs(folder, systemClock)
+    const kept = openRunLogs(folder, systemClock)
     expect(await kept.trim(parseInstant('2026-01-02T06:30:00Z') as Instant)).toBe(2)
     expect((await readdir(folder)).toSorted()).toEqual(['2026-01-02T06.jsonl', 'notes.txt'])
   })
@@ -95,7 +95,7 @@ describe('log lines of runs', () => {
   it('cost no run its end where nothing can be written', async () => {
     const file = path.join(folder, 'a file, no folder')
     await writeFile(file, '')
-    const kept = new RunLogs(file, systemClock)
+    const kept = openRunLogs(file, systemClock)
     kept.take(lineOf('one', 'lost'))
     expect(await linesOfRuns(file, 'one')).toEqual([])
   })
@@ -108,7 +108,7 @@ describe('the counts of lines in memory', () => {
   it('do not keep the lines of their runs in memory', async () => {
     setFlagsFromString('--expose-gc')
     const collect = runInNewContext('gc') as () => void
-    const kept = new RunLogs(folder, systemClock)
+    const kept = openRunLogs(folder, systemClock)
     collect()
     const before = process.memoryUsage().heapUsed
     for (let run = 0; run < RUNS; run += 1) kept.take(lineOf(`run-number-${run}`, 'x'.repeat(LINE_CHARACTERS)))

@@ -220,10 +220,7 @@ class Trail {
     const terms = { answer, keyed, pageSize, youngFrom: youngFrom(clock, overlapMs), floor, ...settings.limits }
     // Keeps the entries in memory until they are proven complete. Otherwise a load could contain half a trail.
     let entries: FetchedPage[] = []
-    const sink = {
-      add: async (page: FetchedPage) => void entries.push(page),
-      drop: async () => void (entries = []),
-    }
+    const sink = { add: async (page: FetchedPage) => void entries.push(page), drop: async () => void (entries = []) }
     const question = { expand, filters: {}, record }
     const source = { pages, question, axis: 'window', policy: WALK_POLICIES.audit, terms, concurrency: 1 } as const
     const proven = await proveSlice({ ...source, rows: sink, observe }, { span })

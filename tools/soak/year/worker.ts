@@ -15,7 +15,7 @@ import { loadConfig } from '../../../src/config/config.ts'
 import { fromMillis, toMillis } from '../../../src/instant.ts'
 import { createLog } from '../../../src/log.ts'
 import type { Note, Subject } from '../../../src/observe.ts'
-import { RunLogs, runLogsOf } from '../../../src/runLogs.ts'
+import { openRunLogs, runLogsOf } from '../../../src/runLogs.ts'
 import { clientOf, openWarehouse, settingsOf } from '../../../src/wiring/openContext.ts'
 import { loggingWork } from '../../../src/wiring/workLog.ts'
 import { passingClock } from './clock.ts'
@@ -31,7 +31,7 @@ const clock = passingClock()
 const failures: string[] = []
 await using ending = new AsyncDisposableStack()
 const config = await loadConfig({ cwd: process.argv[2] ?? '.', env: process.env })
-const runLogs = new RunLogs(runLogsOf(config.warehouse), clock)
+const runLogs = openRunLogs(runLogsOf(config.warehouse), clock)
 const destination = { write: takeFailure }
 const log = createLog({ level: 'warn', destination, pretty: false, keep: (line) => runLogs.take(line) })
 const logging = loggingWork(log, clock)
