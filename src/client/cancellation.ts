@@ -7,7 +7,7 @@ export interface LinkedSignal extends Disposable {
   abort(reason: unknown): void
 }
 
-/** Returns a signal that aborts as soon as a parent aborts. Its disposal removes its listeners from the parents. */
+/** Returns a signal that aborts as soon as a parent aborts. Disposing it removes its listeners from the parents. */
 export function linkedSignal(parents: readonly (AbortSignal | undefined)[]): LinkedSignal {
   const controller = new AbortController()
   const followed = parents.filter((parent) => parent !== undefined)

@@ -14,7 +14,7 @@ export interface LimiterRules {
   sharedPauses?: SharedPauses | undefined
 }
 
-/** Shares pauses after a 429 or a Retry-After with other processes. If it fails, requests do not wait for them. */
+/** Shares pauses after a 429 or a Retry-After with other processes. If sharing fails, requests are sent without it. */
 export interface SharedPauses {
   /** Stores a pause that begins now and lasts `ms` milliseconds. Does not shorten a longer stored pause. */
   pause(ms: number): Promise<void>

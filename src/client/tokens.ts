@@ -22,7 +22,7 @@ export interface StoredToken {
 export interface TokenStore {
   read(): Promise<StoredToken | undefined>
   write(token: StoredToken): Promise<void>
-  /** Deletes the stored token only if it is this one, because another process may have stored a newer token. */
+  /** Deletes the stored token only if it is `accessToken`, because another process may have stored a newer token. */
   drop(accessToken: Secret): Promise<void>
   withLock<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T>
   /** The three methods read, store and delete the note that the service has refused the credentials. */

@@ -124,7 +124,7 @@ function openPool({ baseUrl, connections, limits }: TransportSettings): Pool {
     connections,
     connect: (options, callback) =>
       connect(options, (...result) => {
-        // After a failure undici passes only the error: the second argument is undefined, not null.
+        // Tests the first argument, because undici passes only the error after a failure, and no second argument.
         if (result[0] === null) readPastContinue(result[1])
         callback(...result)
       }),

@@ -1,4 +1,4 @@
-/** Finds the last page of a response without a total. Its number limits how many rows exist (PROOFS, "total"). */
+/** Finds the last page if responses have no total, because the page number then limits the number of rows (PROOFS). */
 
 /** `full`: as many new rows as page 1. `again`: the rows of an earlier short page. `odd`: too many or repeated rows. */
 export type Sight = 'full' | 'short' | 'empty' | 'again' | 'odd'

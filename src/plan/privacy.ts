@@ -14,7 +14,7 @@ export interface PrivacyRules {
 
 export type ActiveRule = Exclude<ColumnRule, 'keep'>
 
-/** The text that replaces a rejected row with private values begins so. Such a row can't be loaded again. */
+/** Marks the text that is stored instead of a rejected row with private values. Such a row can't be loaded again. */
 export const WITHHELD = 'withheld by '
 
 export type ObjectRules = ReadonlyMap<string, ActiveRule>

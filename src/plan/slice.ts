@@ -9,7 +9,7 @@ export interface Slice {
   readonly span: Span | undefined
   /** The probable number of rows, computed from totals or page numbers. Undefined if the number is unknown. */
   readonly rowsExpected?: number | undefined
-  /** Set if the slice has a heap (many rows at one instant). Its pages are then read twice, and it is not cut. */
+  /** Set if the slice has a heap (many rows at one instant). Such a slice is not cut: its pages are read twice. */
   readonly heap?: 'somewhere' | 'at its end' | undefined
   /**
    * True if old rows can be counted without a total. Their number is the rows of the last page plus the rows of all

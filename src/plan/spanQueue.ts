@@ -4,7 +4,7 @@ import { Density } from './density.ts'
 import { canSplit, shorterLength, type Span, splitAt } from './spans.ts'
 import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 
-/** A slice with less than this share of a page is called sparse. It does not show how many rows the next slice has. */
+/** A slice with less than this share of a page is called sparse. It does not predict the rows of the next slice. */
 const SPARSE = 0.1
 /** After each sparse slice, the next slice is this many times longer, if totals show that later rows exist. */
 const SPARSE_GROWTH = 3

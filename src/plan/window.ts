@@ -3,7 +3,7 @@ import type { Instant } from '../instant.ts'
 import { earliest, latest, MICROS_PER_SECOND, MINUTE_MS, millisBetween, minusMs, plusMs } from '../instant.ts'
 
 export interface Window {
-  /** Lower bound. If undefined, the request has none, so the service also returns rows without a modification time. */
+  /** Undefined if the request has no lower bound. The service then also returns rows without a modification time. */
   readonly since: Instant | undefined
   readonly until: Instant
   /** The service's clock when the bounds were computed. The window proves nothing about later times. */

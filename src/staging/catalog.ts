@@ -50,7 +50,7 @@ const rootNode = (): TrieNode => ({
   shape: undefined,
 })
 
-/** The fields of one kind of object, which is a row of a report or an item of one collection. */
+/** The fields of one kind of object: a report's rows, or the items of one collection. */
 export class ObjectCatalog {
   readonly fields: CatalogField[] = []
   /** Field names of each shape. Objects with the same field names have the same shape. */

@@ -47,7 +47,7 @@ const WHOLE_DIGITS = 29
 const INT64_MIN = -(2n ** 63n)
 const INT64_MAX = 2n ** 63n - 1n
 
-/** For each byte value, 1 if a JSON string can contain the byte without an escape, else 0. */
+/** For each byte value, 1 if a JSON string can contain the byte without an escape, otherwise 0. */
 const PLAIN = new Uint8Array(256).fill(1, 0x20)
 PLAIN[QUOTE] = 0
 PLAIN[BACKSLASH] = 0
@@ -93,7 +93,7 @@ export class JsonBytes {
   /** Number of escapes (such as `\n`) in all strings so far. If it grows during a value, the value contains escapes. */
   escapes = 0
   kind: Kinds = 0
-  /** The last parsed number if it is whole and has at most 15 digits, else NaN. */
+  /** The last parsed number if it is whole and has at most 15 digits, otherwise NaN. */
   whole = Number.NaN
   readonly #textOpen: Buffer
   readonly #textClose = Buffer.from('"')

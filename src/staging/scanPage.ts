@@ -97,7 +97,7 @@ function slicesOf(bytes: Buffer, plan: ScanPlan): Generator<void, ScannedPage> {
 }
 
 const keyOf = (found: readonly RowKey[]): RowKey => (found.length === 1 ? (found[0] as RowKey) : JSON.stringify(found))
-/** A slice of this size is scanned in two to five milliseconds. */
+/** Size of a slice. It is scanned in two to five milliseconds, so that other work waits only that long. */
 const SLICE_BYTES = 256 * 1024
 
 const NO_SPLICES: readonly Splice[] = []

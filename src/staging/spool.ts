@@ -19,7 +19,7 @@ export interface SpoolLimits {
 
 export interface PageTimes {
   readonly observedAt: Instant
-  /** The service's time when the page was requested. It can be slightly too early, but not too late. */
+  /** The service's time when the page was requested, or a slightly earlier time. */
   readonly askedAt: Instant
 }
 

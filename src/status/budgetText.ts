@@ -6,7 +6,7 @@ import type { Standing } from './standing.ts'
 interface BudgetText {
   /** The totals of all reports. */
   readonly use: string
-  /** One line for each report that the budget delays, then the consequences. Empty if all reports run as configured. */
+  /** One line for each report that the budget delays, then the consequences. Empty if the budget is enough. */
   readonly effect: readonly string[]
 }
 

@@ -107,7 +107,7 @@ async function wrongRanges({ reading, until: end }: Comparison, notes: readonly 
     if (upTo === undefined) return []
     step = search.next(upTo)
   }
-  // The time between two ranges belongs to the later range. The time after all ranges belongs to the last range.
+  // A range also includes the time before it, and the last range the time after it, so that no time is left out.
   return step.value.map((range) => {
     const number = ranges.indexOf(range)
     return { since: ranges[number - 1]?.until, until: number === ranges.length - 1 ? end : range.until }

@@ -40,7 +40,7 @@ export type RowSource =
 
 export interface ProvenWindow {
   readonly window: ClosedWindow
-  /** Set only by a reconcile. It has read all rows up to this creation time (or modification time). */
+  /** Set only by a reconcile: the creation time (or modification time) up to which it has read all rows. */
   readonly reached?: Instant
   /** Keys of rows that were missing in a second read without deleted rows. Undefined if rows have a deletion flag. */
   readonly gone?: ChangesLoad['gone']

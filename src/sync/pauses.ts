@@ -27,7 +27,7 @@ export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<R
   // All reports use the same credentials, so a refusal of these credentials pauses all reports.
   const refused = remaining.find(({ code }) => code === 'CREDENTIALS_REFUSED')
   if (refused === undefined) {
-    // Another process may have ended a pause. The client in this process must forget the refusal, too.
+    // Another process may have ended a pause. Then the client in this process must also forget the refusal.
     for (const report of reportNames) if (!byReport.has(report)) context.client.forgetRefusal(report)
     return byReport
   }

@@ -1,4 +1,4 @@
-/** The outcome of one run of one report, with the sums of its loads. */
+/** The outcome of one run of a report: its state, its error, and what its loads have changed in total. */
 import { z } from 'zod'
 import { Report, type ReportName } from '../../schema/index.ts'
 import type { SyncError } from '../errors.ts'

@@ -136,7 +136,7 @@ class Trail {
     await this.#readTrails(subject, await dueRecords(this.#recordsOf(subject, again?.askedUntil)))
   }
 
-  /** Reads trails again, at most `TRAILS_AGAIN_MAX` per run. Calls `again.done()` after the last of them. */
+  /** Reads trails again, at most `TRAILS_AGAIN_MAX` per run. After the last trail, calls `again.done()`. */
   async readAgain(subject: Subject, again: TrailRefill | undefined): Promise<void> {
     if (again === undefined) return
     await this.#intake.commit()

@@ -201,7 +201,7 @@ function loadsOf({ settings }: SyncContext, pulled: PulledWindow, folder: string
 
 const discard = (folder: string): Promise<void> => rm(folder, { recursive: true, force: true })
 
-/** Returns a hash of the settings that affect requests and rows. It hides the settings: filters may name people. */
+/** Returns a hash of the settings that affect requests and rows. A hash hides the filters, which may contain names. */
 export function questionOf(settings: Pick<SyncSettings, 'reports' | 'hashKey'>, report: ReportName): string {
   const { pageSize, expand, filters, askCreated } = settings.reports[report]
   const sorted = Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1))

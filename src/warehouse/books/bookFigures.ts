@@ -25,7 +25,7 @@ export const REJECTED = `
   FROM tidemark.rejected_rows GROUP BY report`
 export const MISFITS = 'SELECT report, count(*) AS misfits FROM tidemark.misfits GROUP BY report'
 
-/** Returns SQL that joins `columns` under the name `alias`. They are computed per report from a table of the books. */
+/** Returns SQL that joins `columns` as `alias`. These are values per report, computed from a table of the books. */
 export const joinPerReport = (alias: string, columns: string, from: string): string =>
   `LEFT JOIN (SELECT report, ${columns} FROM tidemark.${from} GROUP BY report) ${alias} USING (report)`
 

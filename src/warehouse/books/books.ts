@@ -45,7 +45,7 @@ export async function numberMark(sql: Sql): Promise<string> {
   return numberMark(sql)
 }
 
-/** Returns the mark of a scope, the end of the window that set the mark, and the start of the run of that window. */
+/** Returns a scope's mark, the end of the window that set it, and the time when that window's run began. */
 export async function lastWindowOf(sql: Sql, report: string, scope: string): Promise<LastWindow> {
   const isHere = `report = ${text(report)} AND scope = ${text(scope)}`
   const [row] = await sql.kept<{ mark: Instant; loadId: number; updatedAt: Instant }>(`

@@ -41,7 +41,7 @@ export type TakeRows = (rows: readonly (readonly Cell[])[], columns: readonly st
 /** Returns how many compactions of row groups a COMMIT is allowed to do per table. Example: `compactionsFor`. */
 type CompactionLimit<T> = (result: T) => number
 
-/** Makes DuckDB join tables in written order. It would choose a bad order, because it assumes 42 rows in any file. */
+/** Makes DuckDB join tables in written order. DuckDB's own order is bad, because it assumes 42 rows in any file. */
 const KEEP_ORDER = `SET disabled_optimizers = 'join_order,build_side_probe_side'`
 const ANY_ORDER = 'RESET disabled_optimizers'
 
@@ -102,7 +102,7 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   run(sql: string, values?: readonly SqlValue[]): Promise<void> {
-    // A single statement can also conflict with a commit of another process. A transaction is repeated after that.
+    // A single statement can also conflict with another process, so it runs as a transaction, which is repeated.
     if (this.isShared && /^\s*(?:INSERT|UPDATE|DELETE)\b/.test(sql))
       return this.transaction((once) => once.run(sql, values))
     return this.#inTurn(() => this.#execute(sql, values))

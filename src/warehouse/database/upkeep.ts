@@ -32,7 +32,7 @@ export interface LakeUpkeep {
   readonly ended_at: string | null
   readonly before: LakeFigures
   readonly after: LakeFigures | null
-  /** Number of steps that are left for the next turn, because a limit stopped them or they failed. Loads still work. */
+  /** Number of steps left for the next turn, because a limit stopped them or they failed. No load is affected. */
   readonly left: number
   readonly failed: readonly string[]
 }

@@ -60,7 +60,7 @@ export async function openReconcile(sql: Sql, place: ReconcilePlace): Promise<Op
   return row && withoutNulls<OpenReconcile>(row)
 }
 
-/** Stores a new reconcile. It replaces an unfinished one with another configuration. */
+/** Stores a new reconcile, which replaces an unfinished reconcile with another configuration. */
 export async function beginReconcile(sql: Sql, place: ReconcilePlace, begun: OpenReconcile): Promise<void> {
   const given = `${placeSql(place)} AND ended_at IS NULL`
   await sql.run(`

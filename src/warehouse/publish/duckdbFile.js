@@ -6,7 +6,7 @@
 const HEADER_BYTES = 4_096
 export const HEADERS_BYTES = 3 * HEADER_BYTES
 const WORD_BYTES = 8
-/** Positions of three words in a header: the write counter, the number of blocks, and the size of a block. */
+/** Positions of three words in a header: the write counter, the number of blocks, and the block size. */
 const [ITERATION, BLOCKS, BLOCK_BYTES] = [1, 4, 5]
 const BLOCK_BYTES_MAX = 262_144
 

@@ -29,7 +29,7 @@ const PIECE_BYTES = 4 * BLOCK_BYTES
  * must wait until the patch has ended. In this program, 1024 means F_SETLEASE, and 1 means F_WRLCK.
  */
 const LEASE_PROGRAM = 'open(F, "+<&=", 3) && fcntl(F, 1024, 1) or die'
-/** The lease program needs only a few milliseconds. */
+/** Time limit for the lease program, which normally needs only a few milliseconds. */
 const LEASE_MS_MAX = 5_000
 
 export const isLocal = async (/** @type {string} */ file) => LOCAL.has((await statfs(dirname(file))).type)

@@ -82,7 +82,7 @@ async function numberBySmallPages(read: Read, first: FetchedPage, again: () => P
 /** A service may fail with one of these errors for a page that does not exist, instead of refusing the page. */
 const FAILED: readonly ErrorCode[] = ['SERVICE_UNAVAILABLE', 'ANSWER_MALFORMED', 'ANSWER_NOT_JSON', 'ANSWER_TOO_LARGE']
 
-/** Returns undefined if page 0 is refused, or if page 0 fails and page 1 does not. Throws if page 1 fails, too. */
+/** Returns undefined if page 0 is refused, or if only page 0 fails. Throws the error if page 1 fails as well. */
 async function pageZero(read: Read): Promise<FetchedPage | undefined> {
   try {
     return await read(0)

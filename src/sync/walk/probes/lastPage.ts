@@ -1,4 +1,4 @@
-/** Finds the last page of an old span without a total. Its number limits how many rows the span can have. */
+/** Finds the last page of an old span if responses have no total: the page number limits the number of rows. */
 import type { CountedPages, Slice, WalkTerms } from '../../../plan/slice.ts'
 import { searchLastPage, type Sight } from '../../../plan/lastPage.ts'
 import { type Span, splitAt } from '../../../plan/spans.ts'
