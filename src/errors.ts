@@ -4,17 +4,17 @@
 export type Retry = 'never' | 'transient'
 
 const CODES = {
-  // configuration and usage: exit code 2
+  // The configuration or the use of a command is wrong. The exit code is 2.
   CONFIG_INVALID: { retry: 'never', usage: true },
   USAGE_INVALID: { retry: 'never', usage: true },
   REPORT_UNKNOWN: { retry: 'never', usage: true },
-  // token endpoint (spec §5, §7)
+  // A request for a token fails (spec §5, §7).
   CREDENTIALS_REFUSED: { retry: 'never' },
   TOKEN_REQUEST_INVALID: { retry: 'never' },
   TOKEN_UNPROCESSABLE: { retry: 'never' },
   TOKEN_RATE_LIMITED: { retry: 'transient' },
   TOKEN_UNUSABLE: { retry: 'never' },
-  // report endpoints (spec §5, §7)
+  // A request for a report fails (spec §5, §7).
   SCOPE_MISSING: { retry: 'never' },
   REPORT_FORBIDDEN: { retry: 'never' },
   REPORT_PAUSED: { retry: 'never' },
@@ -28,13 +28,13 @@ const CODES = {
   ANSWER_NOT_JSON: { retry: 'transient' },
   ANSWER_MALFORMED: { retry: 'transient' },
   ANSWER_TOO_LARGE: { retry: 'never' },
-  // proofs of completeness
+  // It cannot be proven that all rows were read.
   WALK_UNSTABLE: { retry: 'transient' },
   WALK_TOO_LONG: { retry: 'never' },
   BOUNDS_IGNORED: { retry: 'never' },
-  // deletions
+  // A run would mark too many rows as deleted.
   MASS_DELETE_STOPPED: { retry: 'never' },
-  // warehouse and disk
+  // The warehouse, the published copy or the disk causes the error.
   WAREHOUSE_LOCKED: { retry: 'transient' },
   WAREHOUSE_CORRUPT: { retry: 'never' },
   WAREHOUSE_NEWER: { retry: 'never' },
@@ -51,25 +51,25 @@ const CODES = {
   CURSOR_EXPIRED: { retry: 'never' },
   EXPORT_REFUSED: { retry: 'never' },
   EXPORT_FAILED: { retry: 'transient' },
-  // DuckDB's extensions
+  // An extension of DuckDB, or a lake that needs one, causes the error.
   EXTENSION_MISSING: { retry: 'never', usage: true },
   SERVE_FAILED: { retry: 'transient' },
   LAKE_BUSY: { retry: 'transient' },
   LAKE_OUTDATED: { retry: 'never' },
   STORAGE_REFUSED: { retry: 'never' },
   STORAGE_UNREACHABLE: { retry: 'transient' },
-  // queue store
+  // The queue, a worker or a receiver of messages causes the error.
   QUEUE_UNREACHABLE: { retry: 'transient' },
   QUEUE_UNFIT: { retry: 'never' },
   QUEUE_LOCKED: { retry: 'transient' },
   WORKER_LOST: { retry: 'transient' },
   DELIVERY_FAILED: { retry: 'transient' },
-  // console
+  // The web console causes the error.
   CONSOLE_PORT_TAKEN: { retry: 'never' },
   CONSOLE_LOGIN_NEEDED: { retry: 'never' },
   CONSOLE_LIMITED: { retry: 'transient' },
   CONSOLE_REFUSED: { retry: 'never' },
-  // others
+  // The last codes have no common cause.
   CANCELLED: { retry: 'transient' },
   UNEXPECTED: { retry: 'transient' },
 } as const satisfies Record<string, { retry: Retry; usage?: true }>

@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from './clock.ts'
 import { asSyncError } from './errors.ts'
 
-/** The kind of the active run, for the counts of requests. */
+/** The kind of the active run, by which metrics count requests. */
 export const runKind = new AsyncLocalStorage<string>()
 
 export type WorkKind = 'run' | 'walk' | 'page' | 'request' | 'token' | 'load' | 'publish'

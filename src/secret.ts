@@ -43,12 +43,12 @@ export class Secret {
   }
 }
 
-/** The access to an object storage. The keys are ID and secret of an access key, and perhaps a session token. */
+/** The access to an object storage. `keys` has an access key's ID and secret and, if there is one, a session token. */
 export interface StorageAccess<Key = Secret> extends Readonly<Record<'endpoint' | 'region' | 'urlStyle', string>> {
   readonly keys: readonly Key[]
 }
 
-/** Returns the spellings in text, JSON, URLs, HTML and Base64, the longest spelling first. */
+/** Returns all spellings of a secret to mask: in text, JSON, URLs, HTML and Base64. The longest is first. */
 export function spellingsOf(value: string): string[] {
   if (value === '') return []
   const inUrl = encodeURIComponent(value)

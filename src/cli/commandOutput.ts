@@ -25,7 +25,6 @@ export function openOutputs(
 }
 
 export interface CommandResult {
-  /** False if undefined. */
   readonly failed?: boolean
   readonly document: object
   readonly text: (width: number) => string

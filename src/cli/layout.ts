@@ -118,7 +118,7 @@ function wordLines(text: string, width: number): string[] {
   return lines
 }
 
-/** Returns an empty text if `problem` is undefined. With the state `''`, the text begins with `subject: `. */
+/** Returns, for example, `events failed: … what to do: …`. Returns an empty text if `problem` is undefined. */
 export const problemText = (
   subject: string,
   problem: Pick<Problem, 'code' | 'message' | 'cure'> | undefined,

@@ -27,15 +27,15 @@ function parsable(args: readonly string[], program: Command): readonly string[] 
   const [first, asked] = args
   if (first === undefined) return ['--help']
   const known = ['help', ...program.commands.map((command) => command.name())]
-  // For `help syncc`, passes only `syncc`: then the parser reports an unknown command and suggests `sync`.
+  // For `help syncc`, passes only `syncc`, so that the parser reports an unknown command and suggests `sync`.
   if (first === 'help' && asked !== undefined && !asked.startsWith('-') && !known.includes(asked)) return [asked]
   return sqlLast(args)
 }
 
-/** SQL that begins with a comment contains white space. An option does not. */
+/** Matches SQL that begins with a comment, such as `-- total`. It contains white space, but an option does not. */
 const BEGINS_WITH_COMMENT = /^--[^\s=]*\s/
 
-/** The parser would read SQL that begins with a comment as an option. */
+/** Moves SQL that begins with a comment behind `--`. Otherwise the parser would read the SQL as an option. */
 function sqlLast(args: readonly string[]): readonly string[] {
   const at = args.findIndex((each) => each === '--' || BEGINS_WITH_COMMENT.test(each))
   const sql = args[at]

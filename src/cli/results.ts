@@ -51,7 +51,7 @@ function shownText(cell: Cell): string {
   return text.length > CELL_CHARS_MAX ? `${text.slice(0, CELL_CHARS_MAX - 1)}…` : text
 }
 
-/** Control characters would break the table. */
+/** Replaces control characters by escape sequences such as `\n`, because they would break the table. */
 const visible = (text: string): string =>
   text.replaceAll(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1))
 
@@ -74,7 +74,7 @@ export function csvPrinter(out: Output): ResultPrinter {
 
 const csvLine = (fields: readonly string[]): string => `${fields.join(',')}\n`
 
-/** NULL is an empty field, and an empty text is `""`, so that programs can distinguish them. */
+/** Returns an empty field for NULL, but `""` for an empty text, so that programs can distinguish them. */
 function csvText(cell: Cell): string {
   if (cell === null) return ''
   return cell.text === '' ? '""' : quoted(cell.text)

@@ -5,7 +5,7 @@ import type { Stop } from './stop.ts'
 
 export interface Output {
   write(text: string): void
-  /** Waits until all output was passed on. Otherwise a slow pipe would let output fill the memory. */
+  /** Waits until the reader has received the output. Without it, output for a slow pipe would collect in memory. */
   drained(): Promise<void>
   readonly isTerminal: boolean
   /** The width of the terminal in characters, or 200 if the output is no terminal. */

@@ -48,7 +48,7 @@ export function catchSignals({ clock, say, quit }: StopOptions) {
   const { signal } = aborting
   return {
     signal,
-    /** Returns 130 after Ctrl-C and 143 after SIGTERM. */
+    /** Returns 130 after Ctrl-C and 143 after SIGTERM. Returns undefined if a stop counts as success. */
     exitCode: () => (endsWell ? undefined : exitCode),
     /** After this call, a stop counts as success. Used by commands that run until they are stopped, such as `worker`. */
     endsWell: () => void (endsWell = true),

@@ -19,7 +19,7 @@ export const tidemarkOf = (
   openLog: Host['openLog'] = () => createLog({ level: 'silent' }),
 ): Tidemark => new Tidemark({ config, clock, env, openLog })
 
-/** Returns a function that starts a request. */
+/** Returns a value for `PerformSettings.start` that performs this request. */
 export const starting =
   <R extends ActingRequest>(request: R) =>
   (tidemark: Tidemark, signal: AbortSignal) =>

@@ -39,7 +39,7 @@ export interface WorldSettings extends WorldOptions {
   readonly pools: Pools
   /** The end of the generated history: HISTORY_END, or the start of the sandbox if that is earlier. */
   readonly historyEnd: Ticks
-  /** Returns the number of the table of exchange rates. */
+  /** Returns the number of the exchange rate table in use. The fault `fx` changes the number. */
   readonly rateTable: () => number
 }
 
@@ -84,7 +84,7 @@ export class Dice {
     return exact(decimalText(this.nano(purpose, euros, currency)))
   }
 
-  /** Example: 1.5 is 1,500,000,000. */
+  /** Returns a random amount as an integer in billionths. Example: 1.5 is 1,500,000,000. */
   nano(purpose: string, [least, most]: Range = PRICES, currency: Currency = 'EUR'): bigint {
     const whole = this.below(2 ** 32, purpose)
     if (this.settings.amounts === 'cents') {
@@ -117,7 +117,7 @@ export class Dice {
 
 const nanoOf = (whole: number, rest: number): bigint => BigInt(whole) * BigInt(NANO) + BigInt(rest)
 
-/** Converts an amount. With another table of rates, amounts change without an edit of a row. */
+/** Converts an amount. After the fault `fx` has changed the rates, amounts differ although no row was edited. */
 export function convert(nano: bigint, [from, to]: readonly [Currency, Currency], settings: RateSettings): bigint {
   if (from === to) return nano
   const converted = (nano * rateOf(to, settings)) / rateOf(from, settings)

@@ -2,7 +2,7 @@
 import { SyncError } from '../errors.ts'
 import { REPORTS, type ReportName } from './reports/index.ts'
 
-/** What each fault does, and its default argument. A number shows that the argument is a number. */
+/** Describes each fault. The second item is its default argument. If it is a number, the argument must be a number. */
 const RULES = {
   drift: ['after every page of several, :N changes of the report follow, so that rows move between pages', 3],
   unordered: ['rows are in another order at every request'],
@@ -85,7 +85,7 @@ const refused = (message: string, cure: string): SyncError => new SyncError('USA
 
 export class Faults {
   #active: Fault[] = []
-  /** How many times a fault applied. */
+  /** The number of times that any fault was applied. */
   taken = 0
 
   constructor(texts: readonly string[]) {
@@ -100,7 +100,7 @@ export class Faults {
     return this.#active.filter((fault) => fault.left > 0).map((fault) => fault.text)
   }
 
-  /** Returns the argument of the fault and counts the request, or returns undefined if the fault does not apply. */
+  /** Returns undefined if the fault does not apply. Otherwise returns its argument, and counts the use of the fault. */
   take(name: FaultName, place: FaultPlace): string | undefined {
     const fault = this.#find(name, place)
     if (fault === undefined) return undefined
@@ -114,7 +114,7 @@ export class Faults {
     return argument === undefined ? undefined : Number(argument)
   }
 
-  /** Returns the answer of the first fault that applies. Each function receives the argument of its fault. */
+  /** Returns the answer for the first fault that applies, or undefined. Each function receives its fault's argument. */
   answer<T>(place: FaultPlace, answers: Partial<Record<FaultName, (argument: string) => T>>): T | undefined {
     for (const [name, answerOf] of Object.entries(answers)) {
       const argument = this.take(name as FaultName, place)

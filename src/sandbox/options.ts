@@ -12,7 +12,7 @@ import type { World } from './world.ts'
 
 export { faultNames, parseFault } from './faults.ts'
 
-/** A client that may request a token. Reports in `forbidden` answer it with 403. */
+/** A client that may request a token. Its requests for reports in `forbidden` receive status 403. */
 export interface SandboxClient {
   readonly clientId: string
   readonly clientSecret: string
@@ -73,7 +73,7 @@ export interface SandboxOptions extends z.input<typeof Options> {}
 
 export type Settings = z.output<typeof Options>
 
-/** What all parts of a running sandbox share. */
+/** The objects that all parts of a running sandbox share. */
 export interface Parts {
   readonly settings: Settings
   readonly faults: Faults

@@ -12,7 +12,7 @@ import { formatTicks, parseTicks } from './ticks.ts'
 import type { ReportRequest, Value } from './validate.ts'
 
 interface RoutedRequest extends ReportRequest {
-  /** The number in the path of the enquiry audit. */
+  /** The number of the enquiry in the path of a request for its audit entries. Undefined for other reports. */
   readonly enquiryId: number | undefined
 }
 
@@ -108,7 +108,7 @@ const isIn =
   ({ at }: TrailEntry): boolean =>
     at >= Number(values.get(since)) && at <= Number(values.get(until) ?? Number.POSITIVE_INFINITY)
 
-/** Each function returns the wrong fields of a damaged row. An empty text removes the field. */
+/** Fault `bad-rows`: each function damages a row in one way. It returns JSON for a field, or '' to remove the field. */
 const DAMAGES: readonly ((key: string, second: string, third: string) => RawFields)[] = [
   (key) => ({ [key]: '' }),
   (key) => ({ [key]: '"not a number"' }),
@@ -138,7 +138,7 @@ function select(table: Table, values: ReportRequest['values']): readonly Row[] {
   return table.rows.filter((row) => (withDeleted || !row.deleted) && wanted.every((test) => test(row)))
 }
 
-/** A row matches if `modified` or `aggregate` is within the window (spec §4). Without a window, there is no test. */
+/** Returns a test whether `modified` or `aggregate` is in the window (spec §4), or undefined if there is no window. */
 function windowTest(values: ReportRequest['values']): Test | undefined {
   const [since, until] = [values.get('modifiedSince'), values.get('modifiedUntil')]
   if (since === undefined && until === undefined) return undefined

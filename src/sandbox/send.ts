@@ -56,7 +56,7 @@ const faultySenders = (clock: Clock) => ({
     sized(response, body).write(halfOf(body), () => response.socket?.resetAndDestroy()),
   silent: (): SendBody => (response, body) => sized(response, body).flushHeaders(),
   drip: (everyMs: string): SendBody => {
-    /** Sends the body byte by byte. Afterwards sends spaces without end. */
+    /** Sends the body byte by byte, and then spaces, so that the response never ends. */
     const drip = (response: ServerResponse, body: Buffer, at = 0): void => {
       if (response.destroyed || response.socket === null) return
       response.write(at < body.length ? body.subarray(at, at + 1) : ' ')

@@ -35,14 +35,14 @@ export interface Sandbox extends AsyncDisposable {
   readonly requests: RequestLog
   /** Replaces the faults. Example: `['5xx*3@events', 'slow:50']`. */
   setFaults(faults: readonly string[]): void
-  /** Edits random rows from now on. 0 ends it. */
+  /** Makes random changes from now on, at this number per second. 0 ends the changes. */
   setChangesPerSecond(perSecond: number): void
   /** Ends the service. */
   close(): Promise<void>
 }
 
 const CONTROL_PREFIX = '/_control/'
-/** Clients close idle connections earlier than this server. So the server never closes a connection in use. */
+/** An idle connection is closed after this time. Clients close it earlier, so the server never closes one in use. */
 const KEEP_ALIVE_MS = 65_000
 
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {

@@ -144,7 +144,7 @@ export class Row implements RowSource {
     return this.#generated
   }
 
-  /** Must also be called after a change of the row's times or of `deleted`. */
+  /** Replaces fields and discards generated text. Must also be called after a change of the times or of `deleted`. */
   change(fields: RawFields = {}): void {
     Object.assign(this.#changed, fields)
     this.#generated = undefined

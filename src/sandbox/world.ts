@@ -19,12 +19,12 @@ export interface WorldChange {
   readonly field?: string
 }
 
-/** What changes while the sandbox runs. */
+/** The present time, and two values that faults change while the sandbox runs. */
 export interface WorldClock {
   readonly now: () => Ticks
-  /** How far a new modification time is before the present. It is 0 without the fault `stamps-back`. */
+  /** Returns how far new modification times are in the past. If undefined, 0. The fault `stamps-back` changes it. */
   readonly back?: () => Ticks
-  /** The number of the table of exchange rates. It is 0 without the fault `fx`. */
+  /** Returns the number of the exchange rate table in use, which is 0 unless the fault `fx` is active. */
   readonly rateTable?: () => number
 }
 
@@ -45,7 +45,7 @@ const TICK_SHARES = [
   ['undelete', 100],
 ] as const
 
-/** How audit entries call actions. They call all others `Updated`. */
+/** The action in the audit entry of a change. All changes that are not listed here have `Updated`. */
 const AUDITED: Readonly<Record<string, TrailEntry['action']>> = { softDelete: 'Deleted', undelete: 'Restored' }
 
 export class World {
@@ -153,7 +153,7 @@ export class World {
     return this.#insertAt(report, this.#nowTicks(), 'insert')
   }
 
-  /** Inserts a row with a modification time in the past, like a transaction that was committed late. */
+  /** Inserts a row whose modification time is in the past, as if its transaction had been committed late. */
   lateCommit(report: WorldReport, ageMs: number): WorldChange {
     return this.#insertAt(report, this.#nowTicks() - Math.trunc(ageMs * TICKS_PER_MS), 'lateCommit')
   }
@@ -163,7 +163,7 @@ export class World {
     return this.#stamp(this.#row(report, key), 'stampFuture', { at })
   }
 
-  /** With `NEVER`, the row looks as if it was never edited. */
+  /** Sets both modification times of a row. With `NEVER`, the row looks as if it was never edited. */
   setStamps(report: WorldReport, key: number, at: Ticks): void {
     const row = this.#row(report, key)
     row.modified = at
@@ -195,7 +195,7 @@ export class World {
     return { report, key: row.key, action }
   }
 
-  /** Sets the stamps of a changed row and records the change. A changed collection of an event moves only `aggregate`. */
+  /** Sets the stamps of a changed row and records the change. An event's changed collection moves only `aggregate`. */
   #stamp(row: Row, action: string, { fields = {}, at = this.#nowTicks(), collection }: StampOptions = {}): WorldChange {
     const { report } = row.table
     const back = at - (this.#clock.back?.() ?? 0)
@@ -251,7 +251,7 @@ export class World {
     return new Dice(this.#settings, 'changes', uniformInt(this.#random, 0, 0x7fffffff))
   }
 
-  /** The clock has only microseconds, so the seventh fractional digit is random. */
+  /** Returns the present time. The clock has only microseconds, so the seventh fractional digit is random. */
   #nowTicks(): Ticks {
     return this.#clock.now() + this.#below(10)
   }

@@ -1,4 +1,4 @@
-/** `tidemark certify`: tries declarations against the sandbox, and prints whether each claim is true. */
+/** `tidemark certify`: tests declarations of reports against the sandbox, and prints which of their claims are true. */
 import { isOwnReport, isPerRecord, isReportName, type ReportName, reportOf, reports } from '../../../schema/index.ts'
 import type { Config } from '../../config/config.ts'
 import { loadOwnReports } from '../../config/ownReports.ts'
@@ -69,10 +69,10 @@ const documentOf = ({ report, claims }: Certified): object => ({
   claims: claims.map(({ check, verdict, ...rest }) => ({ claim: check, result: verdict, ...rest })),
 })
 
-/** A service that answers late ends the examination after this time. */
+/** The time limit for the examination of one report, because a slow service could delay the command for hours. */
 const EXAMINE_MS_MAX = 5 * MINUTE_MS
 
-/** Reads from the configured service. The errors of the first requests become a finding. */
+/** Examines the report in the configured service. If the first requests fail, returns their error as the finding. */
 async function examined({ clock, env, stop }: Shell, config: Config, report: ReportName): Promise<Finding[]> {
   const log = createLog({ level: logLevelOf(env, 'error') })
   await using client = clientOf(config, { clock, log, attemptsMax: 2 })
@@ -88,7 +88,7 @@ async function examined({ clock, env, stop }: Shell, config: Config, report: Rep
   }
 }
 
-/** Only runs notice late rows, so this reads what earlier runs have stored. */
+/** Returns the finding about late rows. Only runs notice late rows, so it reads the figures that they have stored. */
 async function lateness(config: Config, report: ReportName): Promise<Finding> {
   const { overlapMs, settleMs } = config.reports[report]
   const set = `overlap ${duration(overlapMs)}, settle ${duration(settleMs)}`

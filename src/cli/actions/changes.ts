@@ -53,7 +53,7 @@ export const changes: Action<ChangesOptions> = async (shell, options, names) => 
   }
 }
 
-/** Reads the cursor and the reports that it was stored for. With other reports, it would skip their earlier changes. */
+/** Returns the stored cursor. Throws if it is for fewer reports: earlier changes of the others would be lost. */
 async function storedCursor(file: string, reports: readonly string[]): Promise<Cursor> {
   const [cursor = '', ...stored] = (await readFile(file, 'utf8')).trim().split(' ')
   const added = reports.filter((report) => !stored.includes(report))

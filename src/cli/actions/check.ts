@@ -26,7 +26,7 @@ import { isReportName } from '../../../schema/index.ts'
 import { pauses } from '../../warehouse/books/books.ts'
 import { findWorker } from '../../operations/worker.ts'
 
-/** A run tries a request more often, but here a person waits for the result. */
+/** Runs repeat a failed request more often than a check, because a person waits for the result of a check. */
 const ATTEMPTS_MAX = 2
 
 type CheckOptions = CommandOptions & { readonly notify?: boolean }
@@ -87,7 +87,7 @@ async function checkReports(config: Config): Promise<Finding[]> {
     const found = late === 0 ? 'no run noticed a late row' : 'it is enough for the rows that came late'
     return [ok('overlap', found), ...requests]
   } catch (error) {
-    // Any other error is already in the finding about the warehouse.
+    // The finding about the warehouse already contains every other error, so it is not printed a second time.
     return asSyncError(error).code === 'UNEXPECTED'
       ? [warn('overlap', asSyncError(error).message, 'Look at the line of the warehouse.')]
       : []

@@ -65,7 +65,7 @@ async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Pr
   })
 }
 
-/** Tests the settings. The user can correct a refused secret. Returns undefined if the user wants no files. */
+/** Tests the settings and lets the user correct a refused secret. Returns undefined if no files should be written. */
 async function tryOut(shell: Shell, answers: Answers, options: InitOptions) {
   const { out, clock, stop } = shell
   const config = await configWith(shell, answers)
@@ -88,7 +88,7 @@ async function tryOut(shell: Shell, answers: Answers, options: InitOptions) {
   return undefined
 }
 
-/** A secret from the environment is not asked for again, because the environment would replace the new one. */
+/** Returns whether the user can type another secret. A secret in the environment would override the typed one. */
 const isTyped = ({ env, isInteractive }: Shell): boolean =>
   isInteractive && !env['REPORTING_CLIENT_SECRET']?.trim() && !env['REPORTING_CLIENT_SECRET_FILE']?.trim()
 
@@ -173,7 +173,7 @@ async function writeSecrets(folder: string, text: string): Promise<void> {
   await writeFile(file, text, { mode: 0o600 })
 }
 
-/** Returns false if `.gitignore` already has the entry. */
+/** Adds `.env` to `.gitignore`. Returns false if an entry already ignores `.env`. */
 async function ignoreSecrets(folder: string): Promise<boolean> {
   const there = (await contentOf(folder, IGNORE_FILE)) ?? ''
   const isThere = there.split('\n').some((line) => ['.env', '/.env', '.env*', '*.env'].includes(line.trim()))

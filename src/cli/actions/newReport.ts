@@ -1,4 +1,4 @@
-/** `tidemark new-report`: writes the declaration of a report from answers of the service that are in files. In it, a comment has the reason of each guess. */
+/** `tidemark new-report`: guesses a declaration from files with responses. Comments in it explain each guess. */
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { isReportName } from '../../../schema/index.ts'
@@ -67,13 +67,13 @@ function pageOf(read: string, catalog: ObjectCatalog): Pick<SeenReport, 'answer'
 
 interface SeenReport extends Pick<Declaration, 'name' | 'path' | 'answer' | 'pages'> {
   readonly fields: readonly SeenField[]
-  /** Each number is a text with all of its digits. */
+  /** The rows of all pages. Each number is a text, so that no digit is lost. */
   readonly rows: readonly Readonly<Record<string, unknown>>[]
 }
 
 type Guess = ReturnType<typeof guessesFrom>[number]
 
-/** With longer names, the formatter would break lines. */
+/** Longer names are refused, because the generated file would then have lines that the formatter changes. */
 const [FIELD_NAME, COLUMN_NAME] = [/^[^'\\\p{C}]{1,48}$/u, /^(?!rowid$)[a-z][a-z0-9_]{0,47}$/]
 const IDENTIFIER = /(^|_)(id|key|uuid|guid|code|number|no|ref|reference)$/
 
@@ -126,7 +126,7 @@ function guessesFrom({ name: report, fields, rows }: SeenReport) {
     const own = isCollection ? `${report}__${column}` : column
     const values = rows.flatMap((row) => (Object.hasOwn(row, name) && (row[name] ?? '') !== '' ? [row[name]] : []))
     const share = `${grouped(values.length)} of ${counted(rows.length, 'row')}`
-    // A deletion flag fills the system column.
+    // A deletion flag may have the name of a system column, because it fills this column.
     const isFree = !taken.has(own) || (own === 'is_deleted' && word === 'boolean')
     if (word === undefined || !isFree || !FIELD_NAME.test(name) || !COLUMN_NAME.test(column)) {
       const shown = JSON.stringify(name).replaceAll(/[\p{C}\p{Z}]/gu, ' ')
@@ -139,7 +139,7 @@ function guessesFrom({ name: report, fields, rows }: SeenReport) {
   })
 }
 
-/** Follows the rules for undocumented fields. Returns undefined for nulls, and for numbers that only a double stores. */
+/** Returns the function that declares the field. Returns undefined for only nulls, or numbers that need a double. */
 function wordFor(kinds: Kinds): string | undefined {
   if (!has(kinds, SCALARS) && (kinds & NESTED) === Kind.array) return 'many'
   if (!has(kinds, SCALARS) && (kinds & NESTED) === Kind.object) return 'one'
@@ -147,7 +147,7 @@ function wordFor(kinds: Kinds): string | undefined {
   return type === 'date-time' ? 'dateTime' : type
 }
 
-/** Prefers the report's own identifier, then other identifiers and the first field. */
+/** Returns a field with distinct values: if possible the report's own identifier, else another or the first field. */
 function keyOf({ name, rows }: SeenReport, guesses: readonly Guess[]): readonly Guess[] {
   const full = guesses.filter(({ word, values }) => /integer|string/.test(word ?? '') && values.length === rows.length)
   const rank = ({ column }: Guess) => {

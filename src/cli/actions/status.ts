@@ -47,12 +47,12 @@ async function unownedText(shell: Shell, config: Config): Promise<string> {
   if (running.length > 0) return `No worker owns the warehouse, ${NO_WORKER}\nThere run ${running.join(' and ')}.\n`
   const silent = await heartbeatAgeMs(config.warehouse, shell.clock)
   if (silent === undefined || silent >= HEARTBEAT_AGE_MS_MAX) return `No worker runs, ${NO_WORKER}\n`
-  // Either the owner was killed seconds ago, or no worker has the role `load`.
+  // A worker was alive seconds ago. It was the owner and was killed, or it has no role `load`, which an owner needs.
   const lived = `A worker on this machine showed ${Math.round(silent / 1_000)} s ago that it lives`
   return `${lived}, but none owns the warehouse, ${NO_WORKER}\n`
 }
 
-/** Returns [] for the embedded queue, because only the owner can open it. */
+/** Counts workers with other roles than `load`. Returns [] for the embedded queue, which only the owner can open. */
 async function listQueueWorkers({ clock }: Shell, { queue }: Config): Promise<string[]> {
   if (queue === 'embedded') return []
   try {

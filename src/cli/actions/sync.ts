@@ -90,7 +90,7 @@ const shownBy = (table: string, report: string): string =>
 
 const FROZEN_SHOWN = 5
 
-/** The service chooses the names of fields, and a name can contain a line break. */
+/** Returns the names of new fields without a column. Removes line breaks, because the service chooses the names. */
 function frozenText(fields: readonly string[]): string {
   const shown = fields.slice(0, FROZEN_SHOWN).map(line).join(', ')
   const more = fields.length > FROZEN_SHOWN ? `, and ${grouped(fields.length - FROZEN_SHOWN)} more` : ''

@@ -6,7 +6,7 @@ import { parseInstant } from '../../instant.ts'
 import type { World, WorldReport } from '../../sandbox/server.ts'
 import type { Warehouse } from '../../warehouse/warehouse.ts'
 
-/** All values as text, and times in microseconds with `µs` before them. */
+/** A row of the warehouse with all values as text. A time is `µs` and the microseconds since 1970. */
 type Held = Readonly<Record<string, string | null>>
 /** Parsed JSON, in which a number is an object with its canonical form, so that no digit is lost. */
 type Sent = null | boolean | string | readonly Sent[] | SentObject
@@ -15,7 +15,7 @@ type SentObject = { readonly [field: string]: Sent }
 interface Comparison {
   readonly report: WorldReport
   readonly currency?: string | undefined
-  /** Returns what may be stored of a row under privacy rules. If undefined, all of it. */
+  /** Returns the part of a row that privacy rules allow to be stored. If undefined, the whole row is stored. */
   readonly keptOf?: (text: string) => string
 }
 
@@ -79,7 +79,7 @@ async function heldRows(warehouse: Warehouse, table: string, currency: string | 
   return warehouse.rows<Held>(`SELECT ${texts.join(', ')} FROM main."${table}"${where}`)
 }
 
-/** A value that its column does not take is in `_extra`. */
+/** Returns whether the row has the sent value: in its column or, if the column cannot store the value, in `_extra`. */
 function isHeld(sent: Sent, field: string, at: { readonly row: Held; readonly column: string | undefined }): boolean {
   const held = at.row[at.column ?? ''] ?? null
   const extra = parseExactly(at.row['_extra'] ?? '{}') as SentObject
@@ -94,7 +94,7 @@ function isSame(sent: Sent, held: string | null): boolean {
   return String(sent) === held || (held.startsWith('"') && parseExactly(held) === sent)
 }
 
-/** Compares the whole items, and then the columns that were made from their fields. */
+/** Returns whether the child rows equal the sent items: their `_payload`, and the columns for the fields of items. */
 function hasItems(sent: Sent, rows: readonly Held[], columnOf: (field: string) => string | undefined): boolean {
   const items = (sent === null ? [] : [sent].flat()) as readonly SentObject[]
   const live = rows
@@ -114,7 +114,7 @@ const parseExactly = (text: string): Sent =>
     typeof value === 'number' ? { number: canonical(source) } : value,
   ) as Sent
 
-/** Returns a number as `digits e power`, without zeros at either end: 12.50 and 12.5 are equal, 1e3 and 1000, too. */
+/** Returns one spelling for all equal numbers. Example: 12.50 and 12.5 become `125e-1`, 1000 and 1e3 become `1e3`. */
 export function canonical(text: string): string {
   const [, sign = '', whole = '', fraction = '', power = '0'] = /^(-?)(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/.exec(
     text,

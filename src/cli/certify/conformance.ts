@@ -19,11 +19,11 @@ import { openContext } from '../../wiring/openContext.ts'
 import { fail, type Finding, hasFailed, ok, skip } from '../check/finding.ts'
 import { differences } from './compare.ts'
 
-/** Three pages, so that paging is part of each read. */
+/** The rows fill three pages of 25 rows, so that each read also tests paging. */
 const ROWS = 60
 const SETTINGS = { TIDEMARK_PAGE_SIZE: '25', TIDEMARK_CURRENCIES: 'EUR,USD' }
 
-/** What the service does wrong while all rows are read again. Each fault ends by itself or is taken back. */
+/** Each fault is active while all rows are read again. Then the table must equal the rows of the sandbox. */
 const FAULTS: readonly (readonly [fault: string, claim: string])[] = [
   ['5xx*2', 'survives errors of the server (503)'],
   ['429*1:1', 'survives a request to wait (429)'],
@@ -45,7 +45,7 @@ interface Bench {
 /** The test returns undefined if the claim is true, and otherwise what differs. */
 type Claim = readonly [claim: string, test: (bench: Bench) => Promise<string | undefined>, cure: string]
 
-/** `served`: the declarations that the sandbox serves. A test serves another declaration than the one that it certifies. */
+/** Returns a finding for each claim. `served` are the declarations of the sandbox, which a test can replace. */
 export async function conformanceOf(name: ReportName, signal: AbortSignal, served: readonly Declaration[] = reports) {
   await using folder = await mkdtempDisposable(path.join(tmpdir(), 'tidemark-certify-'))
   const clock = forwardClock()
@@ -132,7 +132,7 @@ function change({ sandbox: { world }, report }: Bench): void {
   world.insert(report)
 }
 
-/** An absent row is deleted after two reconciles. Other deletions are seen by the next run. */
+/** Returns what is wrong after a deletion. Two reconciles must find an absent row, and a run other deletions. */
 async function afterDeletion(bench: Bench): Promise<string | undefined> {
   const { context, sandbox, report } = bench
   const { deletes } = reportOf(report)
@@ -189,7 +189,7 @@ async function difference({ context, sandbox, report }: Bench): Promise<string |
   return others.length === 0 ? first : `${first}, and ${others.length} more differences`
 }
 
-/** The clock of the sandbox and of the runs, which moves forward where a run would wait. */
+/** Returns a clock for the sandbox and the runs. `pass` moves it forward, so that no test waits for real minutes. */
 function forwardClock() {
   let aheadMs = 0
   const now = () => plusMs(systemClock.now(), aheadMs)

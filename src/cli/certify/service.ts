@@ -13,22 +13,22 @@ import type { Finding } from '../check/finding.ts'
 import { type CheckContext, clampOf, pagesOf, questionOf, repeatsPages } from '../check/service.ts'
 import { counted, duration, grouped, timeText } from '../layout.ts'
 
-/** At most this many pages of one report are requested. */
+/** The maximum number of requests for the pages of one report. */
 export const REQUESTS_MAX = 60
-/** At most this many pages are read in order, so that requests are left for the other questions. */
+/** Only this number of pages is read in order. The other checks can use the rest of `REQUESTS_MAX`. */
 const PAGES_IN_ORDER_MAX = 20
-/** A service that shows each edit later than this does not lag: its times are wrong. */
+/** If the service hides an edit for longer than this, the cause is probably a wrong time in the row, not a lag. */
 const LAG_MS_MAX = 30 * MINUTE_MS
 
 type Survey = Awaited<ReturnType<typeof surveyOf>>
-/** Undefined: the question does not apply to the report. */
+/** The answer is undefined if the question does not apply to the report. */
 type Answer = Omit<Finding, 'check'> | undefined
 
 const ok = (found: string): Answer => ({ verdict: 'ok', found })
 const skip = (found: string): Answer => ({ verdict: 'skip', found })
 const warn = (found: string, cure: string): Answer => ({ verdict: 'warn', found, cure })
 
-/** Returns what the answers show, and what they do not show. Throws the errors of the first requests. */
+/** Returns a finding for each of `QUESTIONS` that applies to the report. Throws the errors of the first requests. */
 export async function examine(given: CheckContext, report: ReportName): Promise<Finding[]> {
   const limits = { ...given.config.limits, walkPagesMax: REQUESTS_MAX }
   const context = { ...given, config: { ...given.config, limits } }
@@ -46,14 +46,14 @@ export async function examine(given: CheckContext, report: ReportName): Promise<
 }
 
 async function surveyOf(context: CheckContext, report: ReportName) {
-  // Receives the fields of all rows that are read.
+  // The catalog collects the fields of all rows that the examination reads.
   const catalog = new ObjectCatalog()
   const pages = pagesOf(context, report, catalog)
   const question = questionOf(pages.report, context)
   const first = await firstPage(context, pages, question)
   const clamp = await clampOf(pages, question, first.page)
   const isIgnored = first.page.rowCount > 1 && (await repeatsPages(pages, question))
-  // The pages in order, with the last request: an empty page or a refusal, if all pages were read.
+  // Contains the pages in order. If all pages were read, the last item is an empty page or a refusal.
   const read = [first]
   const isPaged = () => !isIgnored && read.length < PAGES_IN_ORDER_MAX && (read.at(-1)?.page.rowCount ?? 0) > 0
   while (isPaged()) read.push(await pages.readLaterPage(question, read.length + 1))
@@ -172,7 +172,7 @@ const QUESTIONS: Readonly<Record<string, (survey: Survey) => Answer | Promise<An
   expand: async ({ pages, catalog, question, context: { config }, read: [first] }) => {
     const { expand: flags } = config.reports[pages.report.name as ReportName]
     if (flags.length === 0) return undefined
-    // Rows with collections are longer, so the service may return fewer of them.
+    // Rows with collections are longer, so the service may return fewer rows per page.
     const { page } = await pages.read({ ...question, expand: flags }, 1)
     const asked = `with ${counted(flags.length, 'flag')} of expand`
     if (page.rowCount < (first?.page.rowCount ?? 0))
@@ -208,7 +208,7 @@ const QUESTIONS: Readonly<Record<string, (survey: Survey) => Answer | Promise<An
   },
 }
 
-/** Returns for each edit between two reads how long (ms) it was hidden at least: from its time to the first read. */
+/** Returns how long (ms) edits were hidden: the time from an edit to the first read, which did not show the edit. */
 async function hiddenTimes({ pages, question, read }: Survey): Promise<readonly number[]> {
   // An edited row can move to any page, so all pages are read again.
   const reread = await Array.fromAsync(read, ({ number }) => pages.readLaterPage(question, number))
@@ -225,7 +225,7 @@ async function hiddenTimes({ pages, question, read }: Survey): Promise<readonly 
 const allTimes = ({ pages, read }: Survey): readonly Instant[] =>
   read.flatMap((each) => timesOf(pages, each).flatMap(([, times]) => times))
 
-/** Returns the key and the modification times of each row that would not be rejected. */
+/** Returns the key and the modification times of each row. Leaves out rows that a load would reject. */
 function timesOf({ report }: PageSource, { page }: FetchedPage) {
   const rejected = new Set(page.rejected.map(({ key }) => key))
   const rows = stampsOf(report, page).map((row) => row.filter((stamp) => stamp !== undefined))

@@ -57,7 +57,7 @@ async function checkLake(config: Config, lake: LakePlace): Promise<Finding> {
   }
 }
 
-/** Examples: `8`; for a lake `8, DuckLake format 1.0, DuckDB v1.5.5`. */
+/** Returns the version of the tables. Examples: `8`, or for a lake `8, DuckLake format 1.0, DuckDB v1.5.5`. */
 async function layoutOf(config: Config): Promise<string> {
   await using database = await openWarehouseToRead(config)
   const format = `', DuckLake format ', (SELECT value FROM lake.options() WHERE option_name = 'version'), ', DuckDB ', version()`
@@ -154,7 +154,7 @@ export async function checkDisk(config: Config): Promise<Finding> {
 interface DiskSpace {
   readonly free: number
   readonly size: number
-  /** Undefined in the first `GROWTH_DAYS` days. The first read of all rows is no normal growth. */
+  /** Undefined in the first `GROWTH_DAYS` days, because the first read of all rows is faster than normal growth. */
   readonly bytesPerDay: number | undefined
 }
 

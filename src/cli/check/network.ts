@@ -13,7 +13,7 @@ import { fail, type Finding, ok, warn } from './finding.ts'
 const CONNECT_MS_MAX = 10_000
 const CERTIFICATE_DAYS_MIN = 14
 
-/** Trusts the certificate authorities that requests to the service trust. */
+/** Connects to the service. Trusts the same certificate authorities as the requests of the client. */
 export async function checkNetwork({ service }: Pick<Config, 'service'>, clock: Clock): Promise<Finding> {
   const check = 'network'
   const { hostname, host, protocol, port } = service.baseUrl

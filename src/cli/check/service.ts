@@ -126,7 +126,7 @@ export async function clampOf(pages: PageSource, question: Question, page: Scann
 /** The first row can move from page 1 to page 2 between two responses, so the test is repeated. */
 const PAGING_TRIES = 3
 
-/** If page 2 always begins with the same row as page 1, the service ignores page numbers. */
+/** Returns whether the service ignores page numbers: then page 2 always begins with the same row as page 1. */
 export async function repeatsPages(pages: PageSource, question: Question): Promise<boolean> {
   for (let tries = 1; tries <= PAGING_TRIES; tries += 1) {
     const { page: first } = await pages.read(question, 1, 1)
@@ -162,7 +162,7 @@ function checkClock(client: ReportingClient, clock: Clock): Finding {
   return skewFinding(millisBetween(service, clock.now()))
 }
 
-/** Printed differences are rounded to this time, because the Date header has whole seconds and responses take time. */
+/** Small differences are rounded to this, because the Date header has whole seconds and responses take time. */
 const SKEW_GRAIN_MS = 5_000
 
 /** Returns a warning if the clocks differ too much. `aheadMs` is our clock minus the service's clock. */

@@ -88,7 +88,7 @@ const BOOKING_TYPES = 4
 
 export const bookingTypeOf = (dice: Dice): number => 1 + dice.below(BOOKING_TYPES, 'booking type')
 
-/** Returns what all booking reports share. `comparesWith` maps a filter to the field that it compares. */
+/** Returns the definition of a booking report: the common properties, and those that `kind` adds. */
 export function booked(kind: BookingReport) {
   const status = (dice: Dice): number => 1 + dice.below(kind.statuses, 'status')
   const amount = (dice: Dice, row: RowSource): unknown => dice.amount('amount', kind.amountEuros, currencyOf(row))

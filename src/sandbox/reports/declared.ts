@@ -27,7 +27,7 @@ export interface DeclaredReport {
 }
 
 const FIRST_KEY = 1
-/** Number of different values in the second field of a key. */
+/** In a key with two fields, the second field has this number of different values. */
 const KEY_PARTS = 7
 const FIRST_ENTITY = 1_000
 
@@ -54,7 +54,7 @@ export function definitionOf(declared: DeclaredReport, number: number): Definiti
     if (isKey(field)) return fields[field]?.type === 'integer' ? row.key % KEY_PARTS : `part ${row.key % KEY_PARTS}`
     if (field === deletedFlag) return row.deleted
     const editedAt = isColumnOf(newest ?? '', field) ? row.aggregate : row.modified
-    // A row that was never edited has no time of its last edit.
+    // A row that was never edited has no modification time, so the value is null.
     if (isStamp(field)) return Number.isFinite(editedAt) ? row.dice.time(field, editedAt) : null
     return DRAWN[fields[field]?.type ?? 'string'](row.dice, field, row.created)
   }
@@ -98,7 +98,7 @@ export function definitionOf(declared: DeclaredReport, number: number): Definiti
   }
 }
 
-/** Compares the column `order_id` with the field `orderId`. */
+/** Returns whether the column belongs to the field. Example: the column `order_id` belongs to `orderId`. */
 const isColumnOf = (column: string, field: string): boolean =>
   column.replaceAll('_', '').toLowerCase() === field.replaceAll(/\W|_/g, '').toLowerCase()
 

@@ -68,7 +68,7 @@ export interface CollectionKind {
   readonly field: string
   readonly flag: string
   readonly holds: 'many' | 'one'
-  /** If undefined, a row has this collection in every status. */
+  /** Only rows with this status have the collection. If undefined, rows with any status have it. */
   readonly onlyIn?: string
   readonly identified: boolean
   readonly content: (dice: Dice, row: RowSource) => Fields
