@@ -155,7 +155,7 @@ export class TokenCache {
     return token !== undefined && this.#dependencies.clock.monotonicMs() < token.renewAtMs ? token : undefined
   }
 
-  /** A token is renewed a minute before its end. If it lasts less than five minutes, after four fifths of its time. */
+  /** A token is renewed a minute before it ends, or after four fifths of its time if that is less than five minutes. */
   #tokenOf({ accessToken, lifetimeMs, remainingMs, scopes }: StoredToken, issue: number): Token {
     const { clock } = this.#dependencies
     const marginMs = Math.min(TOKEN_MARGIN_MS_MAX, lifetimeMs * TOKEN_MARGIN_SHARE)

@@ -5,7 +5,7 @@ import { earliest, type Instant, millisBetween, plusMs } from '../instant.ts'
 export interface PreviousRead {
   /** An earlier window has requested all rows with modification times up to this time. */
   readonly until: Instant
-  /** The service's clock when that window was requested. A late row became visible only after this time. */
+  /** The service's clock when the earlier window was requested. A late row became visible only after this time. */
   readonly at: Instant
 }
 

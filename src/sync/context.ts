@@ -12,7 +12,7 @@ import type { Fence, FenceRequest } from '../warehouse/books/fences.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
 import type { ReportOutcome } from './reportOutcome.ts'
 
-/** Takes staged rows: the warehouse or, in a process without the warehouse, the code that hands windows over to it. */
+/** Takes staged rows: the warehouse or, in another process, the code that hands pulled windows over to its owner. */
 export type Loader = Pick<Warehouse, 'numberMark' | 'load'>
 
 export interface WalkContext {

@@ -57,7 +57,7 @@ export class Difference {
     return gone.map((key) => [...wholeKey(declaration, key, scope), ...(stamps.get(key) ?? [''])])
   }
 
-  /** Reads the pages again that had these rows in the first read. If a row is missing now, reads the whole slice. */
+  /** Reads again the pages that had these rows in the first read. If a row is missing now, reads the whole slice. */
   async #stampsOf(keys: readonly RowKey[], slice: ProvenSlice, pageOf: PageOf): Promise<Stamps> {
     const third = collectStamps(this.#plan.declaration)
     const numbers = [...new Set(keys.map((key) => pageOf.get(key) ?? 1))]
@@ -123,7 +123,7 @@ type Stamps = Map<RowKey | undefined, readonly string[]>
 const missingFrom = (slices: readonly ProvenSlice[], keys: readonly RowKey[]): readonly RowKey[] =>
   keys.filter((key) => !slices.some((slice) => slice.keys.has(key)))
 
-/** Keeps the stamps of all rows except rejected rows, also those of walks without a proof. */
+/** Returns a sink for the stamps of rows, also of walks without a proof. Rejected rows have no stamps. */
 function collectStamps(report: Declaration): RowSink & { readonly stamps: Stamps } {
   const stamps: Stamps = new Map()
   const add = async ({ page }: FetchedPage): Promise<void> => {

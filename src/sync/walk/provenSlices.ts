@@ -10,7 +10,7 @@ import type { SliceSource } from './walkPages.ts'
 
 export interface ProvenSlice extends Omit<ProvenRows, 'proof'> {
   readonly span: Span
-  /** The proof of the slice. If several slices were merged into it, all their proofs. Example: `single+total`. */
+  /** The proof of the slice, or the proofs of all slices that were merged into it. Example: `single+total`. */
   readonly proof: string
 }
 

@@ -29,7 +29,7 @@ export interface ReadingPlan extends DifferencePlan {
 
 export interface SliceFacts {
   readonly marks?: ClosedWindow['marks']
-  /** The window is complete up to this time. If undefined, the service's clock in its first response is used. */
+  /** The window is complete up to this time. The default is the service's clock in the run's first response. */
   readonly knownUntil?: Instant
   readonly reached?: Instant
 }
@@ -83,7 +83,7 @@ export class Reading implements AsyncDisposable {
     return this.plan.config.askCreated && this.plan.declaration.created !== undefined
   }
 
-  /** The service's clock in its first response. Rows modified after this time may be missing. */
+  /** The service's clock in the run's first response. Rows that were modified after this time may be missing. */
   get knownUntil(): Instant {
     const { clock } = this.plan.window
     return earliest(clock, this.source.pages.firstServedAt ?? clock)
@@ -158,13 +158,13 @@ function questionOf({ declaration, config, scope }: ReadingPlan): Question {
   }
 }
 
-/** Requests the service's current total, of all rows or within `bounds`. Undefined if it sends no totals. */
+/** Returns the service's current total of all rows, or of rows within `bounds`. Undefined if it sends no totals. */
 export async function totalNow({ source }: Reading, bounds: Pick<Question, 'created'> = {}) {
   const { page } = await source.pages.read({ ...source.question, ...bounds, expand: [] }, 1, 1)
   return page.envelope.totalCount
 }
 
-/** Whether all rows have a creation time (`dated`) or some lack it (`undated`). `unknown` if totals change. */
+/** `dated`: all rows have a creation time. `undated`: some rows lack it. `unknown`: the totals changed meanwhile. */
 type CreationTotal =
   | { readonly kind: 'dated'; readonly total: number }
   | { readonly kind: 'undated' | 'unknown'; readonly total?: undefined }

@@ -11,7 +11,7 @@ import { freshnessCommentsSql, freshnessSql } from './freshness.ts'
 import { createTables, isLake } from '../tables/tables.ts'
 
 const FOLDER = new URL('../../../schema/migrations/', import.meta.url)
-/** The files, such as `0001_books.sql`, in the order of their numbers. */
+/** The files of the migrations, such as `0001_books.sql`, in the order of their numbers. */
 const MIGRATIONS = readdirSync(FOLDER)
   .filter((file) => file.endsWith('.sql'))
   .toSorted()
@@ -20,7 +20,7 @@ const MIGRATIONS = readdirSync(FOLDER)
 const COMPRESSED: Readonly<Record<string, string>> = { _payload: 'zstd', _child_key: 'uncompressed' }
 
 export const LAYOUT = MIGRATIONS.length
-/** The layout of a warehouse that `tidemark move` has not filled yet. Older versions of Tidemark refuse it, too. */
+/** The layout of a warehouse that `tidemark move` has not filled yet. Older versions of Tidemark refuse it as newer. */
 export const UNFILLED = 1_000_000
 
 /** Migrates a file to the newest layout. Returns its layout before. Throws WAREHOUSE_NEWER, MOVE_UNFINISHED. */

@@ -54,7 +54,7 @@ export class Database implements Sql, AsyncDisposable {
   readonly #turnsOf: string | undefined
   #side: DuckDBConnection | undefined
   readonly #facts = new Facts()
-  /** Runs statements immediately, without waiting for earlier work. Only the work that has its turn uses this. */
+  /** Runs statements immediately, without waiting for earlier work. Only the work whose turn has come uses it. */
   readonly #atOnce: Sql = {
     run: (sql, values) => this.#execute(sql, values),
     rows: (sql, values) => this.#read(sql, values),

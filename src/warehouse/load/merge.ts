@@ -108,7 +108,7 @@ function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumn
   const { serviceNow, kind } = input
   const columns = columnNames(staged.columns)
   const fresh = { alias: 's', observedAt: 's."~observed_at"', askedAt: 's."~asked_at"', columns }
-  // `l.asked_at` is the time of the load's first request. It can be minutes before the row's request, or NULL.
+  // A lower limit: `l.asked_at` is the time of the load's first request, which can be minutes earlier, or NULL.
   const askedAt = `greatest(l.asked_at, t._observed_at - INTERVAL ${HEAD_MS_MAX} MILLISECONDS)`
   const stored = { alias: 't', observedAt: 't._observed_at', askedAt, columns: tableColumns }
   // If the stored row was observed in the future, the service's clock was set back.

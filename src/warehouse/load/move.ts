@@ -23,7 +23,7 @@ export interface MovedTable {
   readonly copied: boolean
 }
 
-/** Marks a new warehouse as not filled. Hashes of rows depend on the number mark, so it gets that of its source. */
+/** Marks a new warehouse as not filled. It gets the number mark of its source, on which the hashes of rows depend. */
 export async function beginMove(sql: Sql, numberMark: string, lake: LakePlace | undefined): Promise<void> {
   const [data, marks] = ['**/*.parquet', 'tidemark-lake-*.csv'].map((files) => text(`${lake?.data}${files}`))
   const [found] = lake === undefined ? [] : await sql.rows<{ file: string }>(`FROM glob([${data}, ${marks}]) LIMIT 1`)

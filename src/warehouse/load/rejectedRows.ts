@@ -27,7 +27,7 @@ export interface RejectedRowsRequest {
   readonly limit: number
 }
 
-/** Stores and deletes rejected rows: those of the load, and those that the load corrects or loads again. */
+/** Stores the load's rejected rows. Deletes the rejected rows that the load corrects or loads again. */
 export async function updateRejectedRows(sql: Sql, load: Writing): Promise<void> {
   const { input, report, staged } = load
   if (input.kind === 'retry') await deleteRejectedBatch(sql, report.name, input.batch)

@@ -7,7 +7,7 @@ import { countOf, name, type Sql, text } from '../database/sql.ts'
 import { closeOpenVersions, recordReplaced, tablesOf } from '../tables/versions.ts'
 import { type Deleting, heldSql, markAbsent, recordDeletions, storedKeySql } from './reconcile.ts'
 
-/** The name of a reset in the columns of the books that name a run. */
+/** A reset has no run, so this text is stored where the books name a run. */
 export const RESET = 'tidemark reset'
 
 export interface ResetRequest {
