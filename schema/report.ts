@@ -74,7 +74,7 @@ export const Declaration = z.readonly(
     window: z.readonly(z.strictObject({ ...window, required: z.boolean() })),
     /** The parameters for a range of creation times. Requests with them also return rows that were never edited. */
     created: z.readonly(z.strictObject(window)).optional(),
-    /** The names of the parameters of paging, and of the fields of an envelope, if they differ from the usual ones. */
+    /** The names of the paging parameters and of the envelope's fields, if they differ from those in `PAGES`. */
     pages: z.readonly(Pages).prefault({}),
     /** How a deletion shows. `diff`: a read without deleted rows lacks the row. `absence`: two complete reads lack it. */
     deletes: Deletes.default('none'),
@@ -86,7 +86,7 @@ export const Declaration = z.readonly(
     expand: z.readonly(z.record(z.string(), z.union([z.literal('fields'), Collection]))).default({}),
     /** Other parameters that the setting `filters` may have, with their types. */
     filters: z.readonly(z.record(z.string(), ParameterType)).default({}),
-    /** The name of a parameter. The report is read once for each configured currency. */
+    /** The parameter that names a currency. If it is set, the report is read once for each configured currency. */
     currency: word.optional(),
     /** Only for audit reports. `configured` means that the setting `entities` names the records to request. */
     perRecord: z.readonly(z.strictObject({ follows: z.enum(['enquiries', 'configured']) })).optional(),

@@ -37,7 +37,7 @@ const ANY_VALUE: ValueType = { typescript: 'unknown', json: {} }
 
 const valueTypeOf = (type: string): ValueType => VALUE_TYPES[type.replace(/\(.*\)$/, '')] ?? ANY_VALUE
 
-/** Key columns are never NULL, although DuckDB has no constraint for them. */
+/** Returns whether the column is part of a key. Keys are never NULL, although DuckDB has no constraint for them. */
 const isKey = (table: string, column: string): boolean =>
   reports
     .map(tableOf)

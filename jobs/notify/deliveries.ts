@@ -14,7 +14,7 @@ import { Message, type NoticeBook, type ReceiverState } from './memory.ts'
 export interface DeliveriesOptions {
   readonly config: Pick<Config, 'service' | 'notify'>
   readonly book: NoticeBook
-  /** Reads from the published copy what has changed. */
+  /** Returns which reports have changed in the published copy, or undefined if there is nothing new. */
   readonly readNewData: (since: NewDataRequest) => Promise<NewData | undefined>
   readonly clock: Clock
   readonly log: Log
@@ -23,7 +23,7 @@ export interface DeliveriesOptions {
 
 export type MessageFields = Pick<Message, 'event' | 'message'> & Partial<Message>
 
-/** A receiver of notices keeps this number of them while it is down. A receiver of data keeps one per report. */
+/** At most this number of notices waits for a receiver. Data messages need no limit, because one per report waits. */
 export const WAITING_MAX = 1_000
 
 export class Deliveries {

@@ -30,7 +30,7 @@ export type Message = z.infer<typeof Message>
 
 const ReceiverState = z.object({
   waiting: z.array(Message),
-  /** Receivers of data: the state up to which changes of each report are in a message. */
+  /** Only for receivers of data: messages contain all changes of a report up to its cursor. */
   cursors: z.partialRecord(
     report,
     z.custom<Cursor>((value) => typeof value === 'string'),

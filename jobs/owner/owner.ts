@@ -82,7 +82,7 @@ export class Owner {
     })
   }
 
-  /** Reads changed rows before a reconcile. Takes the lease of incremental runs, so that no such run is active. */
+  /** Reads changed rows before a reconcile. Takes the lease of incremental runs, so that none runs at the same time. */
   #runIncrementalFirst(task: Task<ReconcileJob>, context: SyncContext) {
     const { report } = task.data
     const lease = { ...this.#lease(task, `incremental ${report}`), as: 'reconcile' }
@@ -157,7 +157,7 @@ interface LeaseRequest {
   readonly as: string
   readonly signal: AbortSignal
   readonly cancel: () => void
-  /** Excludes runs of other workers, too. */
+  /** Takes the lease among all workers of a lake. Without it, the lease excludes only runs of this process. */
   readonly among?: OwnerOptions['lease']
 }
 

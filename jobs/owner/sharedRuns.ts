@@ -10,15 +10,15 @@ import { type EndedRun, RUN_KINDS, type RunningRun, type Runs } from '../runs/ru
 import type { SharedValues } from '../stores/sharedTokens.ts'
 
 const LOOK_EVERY_MS = 1_000
-/** A run that begins again within this time, after its worker has died, is also cancelled. */
+/** A cancellation is stored for this time, so that a run that begins again on another worker is cancelled, too. */
 const CANCEL_KEPT_MS = MINUTE_MS
 
-/** Names one attempt of a job. A job that returns to the queue begins again with the same identifier. */
+/** Returns a name for this attempt of a job: a job that begins again after a failure has the same identifier. */
 export const attemptOf = ({ id, attemptsStarted }: Job): string => `${id} ${attemptsStarted}`
 
 type Shared = { readonly values: SharedValues; readonly clock: Clock }
 
-/** Looks at the runs of other workers every second until it is disposed. */
+/** Adds the runs of other workers to `runs` every second, until the returned object is disposed. */
 export function shareRuns(runs: Runs, requests: Requests, { values, clock }: Shared): Disposable {
   let running: readonly RunningRun[] = []
   let orders = new Map<string, number>()

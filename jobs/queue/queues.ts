@@ -55,7 +55,7 @@ export const JOB_OPTIONS = {
   backfill: { attempts: 20, backoff: { type: 'custom' } },
   windows: { attempts: 2, backoff: { type: 'custom' } },
   housekeeping: TRIES,
-  // In effect without end, because a receiver must not lose a message: 9 years of tries every 5 minutes.
+  // A message must not be lost, so its delivery practically never fails: the attempts take more than 9 years.
   notices: { attempts: 1_000_000, backoff: { type: 'custom' } },
   control: { attempts: 1 },
 } as const satisfies Record<QueueName, JobsOptions>

@@ -16,7 +16,7 @@ export interface RunningRun {
   readonly kind: RunKind
   readonly startedAt: Instant
   readonly cancel: (why: string) => unknown
-  /** Only a worker of a shared lake: names one attempt of the run's job. */
+  /** The name of the attempt of the run's job (`attemptOf`). Set only if workers share a lake. */
   readonly attempt?: string | undefined
   progress: Progress | undefined
 }
@@ -114,7 +114,7 @@ export const changedRows = ({ figures, error }: ReportOutcome): boolean =>
 
 type Counts = Pick<Figures, 'inserted' | 'updated' | 'deleted' | 'rejected' | 'misfits'>
 
-/** Example: `['3 new', '1 rejected']`. */
+/** Returns the counts that are not 0. Example: `['3 new', '1 rejected']`. */
 export function notableFigures({ inserted, updated, deleted, rejected, misfits }: Counts): string[] {
   const figures = { new: inserted, changed: updated, deleted, rejected, misfits }
   return Object.entries(figures).flatMap(([name, rows]) => (rows === 0 ? [] : [`${rows} ${name}`]))

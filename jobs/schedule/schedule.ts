@@ -59,7 +59,7 @@ export function schedulersIn(queue: Queue<Tick>, config: Pick<Config, 'reports'>
     overdue = new Map(late.map(([id, { next = 0 }]) => [id, next]))
     const added: string[] = []
     for (const { id, repeat, tick } of wanted.values()) {
-      // The queue has lost the job of a tick that was overdue at this and the last check.
+      // If a tick was overdue at this check and at the previous one, the queue has lost its job.
       const isStuck = overdue.has(id) && overdue.get(id) === before.get(id)
       const isTooFar = waitsTooLong(repeat, stored.get(id)?.next, nowMs)
       if (!isStuck && !isTooFar && isSame(repeat, stored.get(id))) continue

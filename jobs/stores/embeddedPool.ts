@@ -122,7 +122,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     if (this.#transactionOwner === session) await this.run('ROLLBACK', [], session)
   }
 
-  /** If `values` is empty, calls `exec`, because only `exec` accepts a text with several statements. */
+  /** Returns the result of the last statement. Without `values`, calls `exec`, which accepts several statements. */
   async #execute<Result>(text: string, values: readonly unknown[]): Promise<Results<Result> | undefined> {
     if (values.length > 0) return await this.#database.query<Result>(text, [...values])
     return (await this.#database.exec(text)).at(-1) as Results<Result> | undefined

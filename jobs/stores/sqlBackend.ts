@@ -3,7 +3,7 @@ import type { BackendFactory, PgPool, RedisQueueBackend, PgQueryable } from 'bul
 import { PostgresConnection, PostgresQueueBackend, runMigrations } from 'bullmq'
 import type { StoredValue, SharedValues } from './sharedTokens.ts'
 
-/** The letters `tide` in ASCII. */
+/** The number of the lock for creating tables: the letters `tide` in ASCII. */
 const TABLES_LOCK = 0x74_69_64_65
 
 class SharedPool extends PostgresConnection {

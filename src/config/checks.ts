@@ -8,7 +8,7 @@ import { parseDuration } from './units.ts'
 const EVERY_MS_MIN = 1_000
 /** The maximum of `every`: Node's timers cannot wait longer than 2^31 ms (24.8 days). */
 const EVERY_MS_MAX = 24 * DAY_MS
-/** Ten years. With a much longer duration, a computed instant would not be an exact integer. */
+/** Durations are at most ten years. With much longer ones, computed instants would not be exact integers. */
 const REACH_MS_MAX = 3_650 * DAY_MS
 
 const DURATION_FORMS = 'such as 500ms, 30s, 5m, 2h or 1d'
@@ -36,7 +36,7 @@ export const RECEIVER_SECRETS = {
   pagerduty: (key) => (/^[\w-]{16,}$/.test(key) ? undefined : 'must be the integration key of a PagerDuty service'),
 } as const satisfies Record<string, Check>
 
-/** A shorter key could be found by trying all combinations. */
+/** A shorter key for hashed columns could be guessed by trying all combinations of characters. */
 const KEY_CHARS_MIN = 16
 
 export const hashKeyProblem: Check = (key) =>
@@ -77,7 +77,7 @@ export const fileProblem: Check = (text) => {
 /** Matches an address such as `s3://bucket`, but not a Windows drive such as `C:`. */
 const ADDRESS = /^[a-z][a-z0-9+]+:/i
 
-/** `at` is the path of the SQLite file, or the connection string of PostgreSQL, which can contain a password. */
+/** Returns the catalogue's kind and place. `at` is a path, or a connection string that can contain a password. */
 export function lakeAddress(text: string) {
   const [, catalogue, at = ''] = /^ducklake:(sqlite|postgres):(.+)$/s.exec(text) ?? []
   return catalogue === 'sqlite' || catalogue === 'postgres' ? ({ catalogue, at } as const) : undefined
@@ -91,7 +91,7 @@ export const warehouseProblem: Check = (text) => {
   return fileProblem(text)
 }
 
-/** Matches `s3://BUCKET/PATH` without characters that DuckDB or an address would treat in another way. */
+/** Returns whether the text is `s3://BUCKET/PATH`, without characters that are special in DuckDB or in addresses. */
 export const isStorage = (text = ''): boolean => /^s3:\/\/[a-z0-9][a-z0-9.-]+[a-z0-9](?:\/[\w!.'()-]+)*\/?$/.test(text)
 
 export const lakeDataProblem: Check = (text) =>
@@ -137,11 +137,11 @@ export const durationProblem: Check = (text) => {
   return ms > REACH_MS_MAX ? 'must be at most 3650d' : undefined
 }
 
-/** Rejects less than `1d`, because runs read the stored windows of the last day. */
+/** Returns a problem for less than `1d`, because runs read the stored windows of the last day. */
 export const historyProblem: Check = (text) =>
   durationProblem(text) ?? ((parseDuration(text) ?? 0) < DAY_MS ? 'must be at least 1d' : undefined)
 
-/** Rejects `0s`, because each mark is a little behind the present. */
+/** Returns a problem for `0s`, because each mark is a little behind the present. */
 export const lagProblem: Check = (text) =>
   durationProblem(text) ?? (parseDuration(text) === 0 ? 'must be more than 0s, such as 1h' : undefined)
 

@@ -6,7 +6,7 @@ interface Field {
   readonly name: string
   readonly min: number
   readonly max: number
-  /** Without this check, MON (Monday) in the month's field would be read as January. */
+  /** Matches the words that the field may have. Otherwise the parser would read MON as January in the month's field. */
   readonly words?: RegExp
   readonly range?: string
 }
@@ -45,6 +45,6 @@ function fieldProblem(text: string, field: Field): string | undefined {
   return part && `cannot step further than its ${field.name} (${bounds}) in "${part}": write a duration such as 90m`
 }
 
-/** A line for 30 February never runs. The search starts at a fixed date. */
+/** Returns whether a line has a next run: a line for 30 February has none. The search starts in 1970. */
 const hasNext = (line: string): boolean =>
   attempt(() => CronExpressionParser.parse(line, { currentDate: 0, tz: 'UTC' }).next() !== undefined, false)

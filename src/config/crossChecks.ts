@@ -9,7 +9,7 @@ import type { Sources } from './sources.ts'
 import { hint } from './suggest.ts'
 import { SYSTEM_COLUMNS, snakeCase, tableOf } from '../../schema/tables.ts'
 
-/** Returns the problems that are checked even if the schema has rejected a setting. */
+/** Returns problems that are reported together with the errors of the schema: missing settings, unknown reports. */
 export function* missingSettings(value: unknown, env: Environment): Generator<Finding> {
   for (const at of [
     ['service', 'base_url'],
@@ -31,9 +31,9 @@ export function* clashingSettings(raw: RawConfig, { env, folder }: Sources): Gen
   yield* lakeProblems(raw)
 }
 
-/** If other machines can connect, they could guess a shorter token. */
+/** The minimum length of a token if other machines can connect, because they could guess a shorter one. */
 const TOKEN_CHARS_MIN = 16
-/** DuckDB's extension requires this length even if only this machine can connect. */
+/** The minimum length if only this machine can connect. DuckDB's extension `quack` requires it. */
 const LOOPBACK_TOKEN_CHARS_MIN = 4
 
 /** Checks `serve`, which needs DuckDB's extensions and a long token. */

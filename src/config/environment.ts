@@ -45,10 +45,10 @@ export const variables: readonly Variable[] = [
   { name: 'TIDEMARK_SCHEMA_CONTRACT', path: ['defaults', 'schema_contract'] },
 ]
 
-/** These variables correspond to no setting in the file. */
+/** The following variables correspond to no setting in the file. */
 export const CLIENT_SECRET = 'REPORTING_CLIENT_SECRET'
 export const HASH_KEY = 'TIDEMARK_HASH_KEY'
-/** The access to the storage of `lake_data`, with the names that other programs for S3 use. */
+/** The variables for access to the storage of `lake_data`. Other programs for S3 use the same names. */
 export const STORAGE_KEYS = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'] as const
 export const NOTIFY_SECRET = 'TIDEMARK_NOTIFY_SECRET'
 /** Matches the variables of receivers that have a name. Example: `TIDEMARK_NOTIFY_PIPELINE_SECRET_FILE`. */
@@ -116,7 +116,7 @@ const isMap = (value: unknown): value is Record<string, unknown> =>
 export function flatSettings(value: unknown): unknown {
   if (!isMap(value) || !isMap(value['warehouse'])) return value
   const { lake, ...others } = value['warehouse']
-  // If a setting is there in both forms, its name in the section is refused.
+  // If the value has a setting in both forms, returns its name in the section, which the schema then rejects.
   const nameOf = (key: string) => `${`lake_${key}` in value ? 'warehouse.' : 'lake_'}${key}`
   const ofLake = Object.fromEntries(Object.entries(others).map(([key, set]) => [nameOf(key), set]))
   const warehouse = typeof lake === 'string' && /^postgres(?:ql)?:/.test(lake) ? `ducklake:postgres:${lake}` : lake

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { LoadedModule } from './ownReports.ts'
 
-/** `tidemark` is this program's own library, also where no package with this name is installed, or another version. */
+/** An import of `tidemark` loads the library of this program, even if another version or none is installed. */
 const LIBRARY = new URL('../library/index.ts', import.meta.url).href
 registerHooks({
   resolve: (specifier, context, next) =>
@@ -17,7 +17,7 @@ for (const file of workerData as readonly string[]) parentPort?.postMessage(awai
 async function loadModule(file: string): Promise<LoadedModule> {
   try {
     const module = (await import(pathToFileURL(file).href)) as Record<string, unknown>
-    // A copy by JSON drops functions, which could not be sent.
+    // Functions cannot be sent to another thread. A copy by JSON drops them.
     const exported = Object.values(module).filter(
       (value) => typeof value === 'object' && value !== null && 'path' in value,
     )

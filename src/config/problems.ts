@@ -27,7 +27,7 @@ export const valueAt = (value: unknown, steps: Path): unknown =>
     value,
   )
 
-/** Names the folder `emptyFolder` if no `tidemark.yaml` was found in it. */
+/** Returns CONFIG_INVALID with all problems. `emptyFolder` is the folder in which no `tidemark.yaml` was found. */
 export function configInvalid(problems: readonly Problem[], emptyFolder?: string): SyncError {
   const heading =
     problems.length === 1 ? 'the configuration is wrong:' : `the configuration has ${problems.length} problems:`

@@ -22,7 +22,7 @@ import { deletesEvery, reconcileEvery, reportSection, rhythm, schemaContract, ty
 import { BYTE_SIZE, parseDuration } from './units.ts'
 
 const MIB = 2 ** 20
-/** One request in 100 seconds. With a slower rate, a worker would seem to hang. */
+/** The minimum is one request in 100 seconds. With a slower rate, a worker would seem to hang. */
 const REQUESTS_PER_SECOND_MIN = 0.01
 
 /** One path or several. Relative paths begin at the folder of the configuration file. */
@@ -73,7 +73,7 @@ const consoleSection = z
   .prefault({})
   .describe('The console; its token comes from TIDEMARK_CONSOLE_TOKEN, else it is made at the start and printed once')
 
-/** Each receiver has a place of its own in the queue's consumer, so the number of receivers is limited. */
+/** The number of receivers is limited, because a worker delivers the messages of all receivers at the same time. */
 const RECEIVERS_MAX = 10
 const RECEIVER_NAME = /^[a-z][a-z0-9_]*$/
 const RECEIVER_NAME_RULE = 'must name its receivers with small letters, digits and _, such as pipeline'

@@ -65,7 +65,7 @@ export function resolve(raw: RawConfig, given: ResolveContext) {
     staging: `${warehouse}.staging`,
     /** The directory of DuckDB's extensions. It is always set if a setting needs an extension. */
     ...(raw.extensions !== undefined && { extensions: path.resolve(folder, raw.extensions) }),
-    // Without a token in the environment, the worker creates one when it starts. So does the console.
+    // If the environment has no token, the worker creates one when it starts, as for the console.
     ...(address && { serve: { ...address, ...(serveToken && { token: serveToken }) } }),
     queue: raw.queue,
     console: { ...raw.console, token: tokenIn(CONSOLE_TOKEN), viewToken: tokenIn(CONSOLE_VIEW_TOKEN) },
@@ -133,7 +133,7 @@ function resolveReport(report: RegisteredReport, raw: RawConfig, onlyReports: re
     ...rhythmOf(own.every ?? raw.defaults.every),
     ...(own.requests_per_day !== undefined && { requestsPerDay: own.requests_per_day }),
     timeZone: own.time_zone ?? raw.defaults.time_zone,
-    // How often a worker compares the whole report with the service. Without it, only on request.
+    // How often a worker compares the whole report with the service. If not set, a person must request each comparison.
     ...reconcileOf(report, own.reconcile_every ?? raw.defaults.reconcile_every),
     /** Minimum time (ms) between comparisons of the service's total with stored rows. 0: each run. Undefined: never. */
     deletesEveryMs: parseDuration(own.deletes_every ?? raw.defaults.deletes_every),
@@ -147,7 +147,7 @@ function resolveReport(report: RegisteredReport, raw: RawConfig, onlyReports: re
     /** Where a new field is stored: `evolve` adds a column, `freeze` uses `_extra`, `reject` rejects the row. */
     contract: own.schema_contract ?? raw.defaults.schema_contract,
     keepsHistory: own.history ?? false,
-    /** `columns` maps `column` or `collection.column` to its rule. */
+    /** Rules that keep values out of the warehouse. `columns` maps `column` or `collection.column` to its rule. */
     privacy: { columns: own.columns ?? {}, excludePayload: own.exclude_payload ?? false },
     /** True if runs also request rows by creation time: a filter by modification time can miss unedited rows. */
     askCreated: created !== undefined && (own.ask_created ?? true),

@@ -9,15 +9,15 @@ import type { RawConfig } from './raw.ts'
 import { readSecretFile, type Sources } from './sources.ts'
 
 export interface ReceiverConfig {
-  /** The setting, as messages name it. Example: `notify.data.pipeline`. */
+  /** The name of the receiver's setting, which messages contain. Example: `notify.data.pipeline`. */
   readonly name: string
   readonly takes: 'notices' | 'data'
   readonly format: keyof typeof RECEIVER_SECRETS
-  /** Only the host is printed or logged, because path and query can be secret. Undefined for Slack: see `secret`. */
+  /** Only its host is printed or logged, because path and query can be secret. For Slack, `secret` has the address. */
   readonly webhook?: URL
   /** The signing key, the address of a Slack webhook, or the integration key of PagerDuty. */
   readonly secret: Secret
-  /** Undefined: all reports. */
+  /** If undefined, the receiver gets messages about all reports. */
   readonly reports?: readonly ReportName[]
 }
 
@@ -61,7 +61,7 @@ export async function readStorageKeys(raw: RawConfig, from: SecretSources): Prom
   const keys = (isStorage(raw.lake_data) ? STORAGE_KEYS : []).map((variable) => {
     const problem = `lake_data needs an access key: set ${variable} or ${variable}_FILE`
     const missing = () => (variable === 'AWS_SESSION_TOKEN' ? undefined : { where: variable, problem })
-    // No setting names a file with one of these keys.
+    // The path is empty, because only variables can set these keys.
     return readSecret({ name: variable, variable, path: [], check: () => undefined, missing }, raw, from)
   })
   return (await Promise.all(keys)).filter((key) => key !== undefined)
@@ -101,7 +101,7 @@ async function readReceiver(config: RawConfig, place: Path, from: SecretSources)
   return [{ name: name === undefined ? 'notify.webhook' : called, ...of, format, secret, ...more }]
 }
 
-/** Slack: the secret is the address. */
+/** The address if `webhook` is not set. For Slack it is empty, because the secret is the address. */
 const DEFAULT_ADDRESSES = { plain: undefined, slack: '', pagerduty: 'https://events.pagerduty.com/v2/enqueue' }
 
 /** Reads a secret from its variable or its file. Returns undefined after it has reported a problem. */

@@ -53,11 +53,11 @@ const BY_HAND = 'REPORT_PAUSED'
 const SHARED = { paused: 'are paused', failed: 'failed' } as const
 const isShared = (kind: Attention['kind']): kind is keyof typeof SHARED => kind in SHARED
 
-/** Returns the same text for reports that are paused, or fail, for the same reason and with the same cure. */
+/** Returns equal texts for reports with one common problem, so that they become one item. Example: both are paused. */
 const causeOf = ({ report, kind, why, cure }: Finding): string =>
   isShared(kind) ? [kind, ...[why, cure].map((text) => renamed(text, report, '…'))].join('\n') : `${kind} ${report}`
 
-/** Replaces the name of the report, but not in a scope such as `budgets.read`. */
+/** Returns the text with another name for the report. Does not change a permission such as `budgets.read`. */
 const renamed = (text: string, report: ReportName, name: string): string =>
   text.replaceAll(new RegExp(`\\b${report}\\b(?!\\.\\w)`, 'g'), name)
 
@@ -85,7 +85,7 @@ interface Context {
   readonly settings: ReportSettings
 }
 
-/** The worst problem is first. Each function returns an item if the report has this problem. */
+/** The kinds of problems, the worst first. A function returns an item if the report has this problem. */
 const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Context) => Need | undefined>> = {
   paused: ({ report, state, not_running_because: because }, { pause }) => {
     if (state !== 'paused' && pause?.code !== 'CREDENTIALS_REFUSED') return undefined

@@ -18,7 +18,7 @@ export interface LiveOptions {
 
 /** Adds `/api/live`, which sends events until the client disconnects. At most 50 streams are open. */
 export function addLiveRoute(app: FastifyInstance, { clock, backendOf, mayWatch }: LiveOptions): void {
-  /** One function for each stream, which sends the state if it has changed. */
+  /** Contains a function for each open stream. It sends the state to the client if the state has changed. */
   const streams = new Set<(state: string) => void>()
   let cancelTimer: (() => void) | undefined
   const stateNow = () => {

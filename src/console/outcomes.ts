@@ -17,7 +17,7 @@ type Result = Partial<
 
 export const problemOf = ({ code, message, cure }: Problem): Problem => ({ code, message, cure })
 
-/** Returns the outcomes of an event or of a result of an operation. */
+/** Returns one outcome for each report that the answer (an event or the result of an operation) is about. */
 export function outcomesOf(answer: unknown): Outcome[] {
   const { outcome, retried = [], dismissed = [], paused = [], resumed = [], reset = [], what } = answer as Result
   return [

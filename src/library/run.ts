@@ -9,13 +9,13 @@ export type Run<Answer, Event> = Promise<Answer> & AsyncIterable<Event>
 /** Resolves when the loop has taken the event. A caller that does not wait adds the event to a queue. */
 export type Tell<Event> = (event: Event) => Promise<void>
 
-/** Starts `work` after the calling code, so that a loop misses no event. */
+/** Starts `work` only after the calling code has run on, so that a loop over the events misses none of them. */
 export function startRun<Answer, Event>(work: (tell: Tell<Event>) => Promise<Answer>): Run<Answer, Event> {
   const { readable, writable } = new TransformStream<Event, Event>()
   const writer = writable.getWriter()
   let isRead = false
   const tell = async (event: Event) => {
-    // Fails if the loop was left early.
+    // Writing fails if the loop was left early. The run continues without the loop.
     if (isRead) await writer.write(event).catch(() => undefined)
   }
   const answer = (async () => {

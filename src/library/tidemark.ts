@@ -74,7 +74,7 @@ export interface Change {
   readonly row: Readonly<Record<string, unknown>>
 }
 
-/** The result of `query`. `warrants` has how complete each report is that the statement reads. */
+/** The result of `query`. `warrants` describes how complete each report is that the statement reads. */
 export interface QueryResult<Row> extends Omit<QueryEnd, 'isCut'> {
   readonly rows: readonly Row[]
 }
@@ -92,9 +92,9 @@ export type WorkerEvent = { readonly text: string; readonly hasToken: boolean }
 
 /** The answer of `sync`. The error of a report that has failed is in its outcome. */
 export interface SyncAnswer extends AnswerOf<'sync'> {}
-/** The answer of `backfill`, with one end for each report. */
+/** The answer of `backfill`. `ends` has the outcome of each report's backfill. */
 export interface BackfillAnswer extends AnswerOf<'backfill'> {}
-/** The answer of `reconcile`, with what each comparison has found. */
+/** The answer of `reconcile`: for each report, which differences the comparison has found. */
 export interface ReconcileAnswer extends AnswerOf<'reconcile'> {}
 
 /** The operations of one configuration. Each call throws only a SyncError. */
@@ -173,7 +173,7 @@ export class Tidemark implements AsyncDisposable {
     })
   }
 
-  /** Opens the changes as exact texts, rows or a Parquet file, for amounts that are too large for an iteration. */
+  /** Opens the changes, to read them in large numbers: as exact texts, as rows, or into a Parquet file. */
   openChanges(reports: readonly string[], options: ChangesOptions = {}): Promise<Changes> {
     const { since = 'start', children = false } = options
     return this.#call(options, async (signal) => {

@@ -19,7 +19,7 @@ const CALLS = `list_transform(json_extract_string(tree, '$..function_name'), lam
 const TABLE_CALLS = `list_transform(json_extract_string(tree, '$..function.function_name'), lambda each: lower(each))`
 const READS = `list_transform(json_extract_string(tree, '$..table_name'), lambda each: lower(each))`
 
-/** SQL that parses the bodies of views and macros as statements. A body that cannot be parsed is refused. */
+/** SQL that lists which functions and tables the views and macros use. It parses their bodies as statements. */
 const DEFINITIONS = `
   SELECT kind, lower(name) AS name, tree->>'error' = 'false' AS is_parsed,
     ${CALLS} AS calls, ${TABLE_CALLS} AS table_calls, ${READS} AS reads
@@ -39,7 +39,7 @@ interface Definition {
   readonly reads: readonly string[]
 }
 
-/** Creates the SQL macro `refusal(statement)`. Must be called again after another copy was attached. */
+/** Creates the SQL macro `refusal(statement)`, which returns why it is refused. Each new copy needs a new macro. */
 export async function createRule(sql: Sql, place?: string): Promise<void> {
   const { functions, tableFunctions, refusedViews } = listsFor(await sql.rows<Definition>(DEFINITIONS))
   const create = `CREATE OR REPLACE ${place === undefined ? 'TEMP ' : ''}MACRO ${place ?? ''}`
@@ -59,7 +59,7 @@ export async function createRule(sql: Sql, place?: string): Promise<void> {
 const namesOutside = (names: string, list: ReadonlySet<string>): string =>
   `list_filter(${names}, lambda each: NOT list_contains([${[...list].map(text).join(',')}], each))`
 
-/** Returns the allowed functions and the refused views. A view or macro is refused if it uses a refused name. */
+/** Returns allowed functions and refused views. A view or macro is refused if it uses a function that is refused. */
 function listsFor(definitions: readonly Definition[], refused: readonly Definition[] = []): Lists {
   const lists = listsWithout(refused, definitions)
   const others = definitions.filter(

@@ -16,7 +16,7 @@ export async function readAnswer(
   { sql, rowsMax, ...options }: { readonly sql: string; readonly rowsMax: number } & QueryOptions,
 ): Promise<ReadAnswer> {
   const rows: (readonly Cell[])[] = []
-  // Takes one row more than the limit, to know whether there are more rows.
+  // Takes one row more than the limit. If this row exists, the statement has more rows.
   const take = async (piece: readonly (readonly Cell[])[]) => {
     rows.push(...piece.slice(0, rowsMax + 1 - rows.length))
     return rows.length <= rowsMax

@@ -1,4 +1,4 @@
-/** The copies that the live server shows. A hard link keeps the file of a copy that a publication has replaced. */
+/** The copies that the live server shows. Hard links keep their files readable after the next publication. */
 import { copyFile, link, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Database } from '../warehouse/database/duckdb.ts'
@@ -8,7 +8,7 @@ import { createRule } from './allowList.ts'
 /** The server shows the newest copy. Statements can continue on the previous copy, but not on older copies. */
 const COPIES_KEPT = 2
 
-/** The macros that check statements are in this database, because readers do not see temporary macros. */
+/** The database for the macros that check statements. They cannot be temporary, because readers would not see them. */
 export const MEMORY = 'memory.main.'
 
 interface CopyPlaces {
@@ -63,7 +63,7 @@ async function linkCopy(published: string, file: string): Promise<boolean> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return false
-    // Some file systems have no hard links.
+    // Copies the file instead, because some file systems have no hard links.
     await copyFile(published, file)
   }
   return true

@@ -24,7 +24,7 @@ const EXTENSIONS: readonly Extension[] = ['httpfs', 'quack']
 
 export type LiveServer = Awaited<ReturnType<typeof startLiveServer>>
 
-/** Readers can reach only the files in `folder`. Throws EXTENSION_MISSING or SERVE_FAILED. */
+/** Starts the server. Readers can reach only files in `folder`. Throws EXTENSION_MISSING or SERVE_FAILED. */
 export async function startLiveServer(settings: LiveServerSettings, folder: string) {
   const { memory, disk, threads, published } = settings
   const database = await Database.open(':memory:', { memory, disk, threads, spillDirectory: join(folder, 'spill') })
@@ -53,7 +53,7 @@ export async function startLiveServer(settings: LiveServerSettings, folder: stri
 
 const uriOf = ({ host, port }: LiveServerSettings): string => `quack:${host}:${port}`
 
-/** The macro `refusal` can parse only SELECT. So BEGIN, COMMIT and ROLLBACK are compared as text. */
+/** The macro `refusal` refuses all but SELECT. So statements of transactions, also allowed, are compared as text. */
 const RULE = String.raw`
   CREATE MACRO memory.main.may_read(session, statement) AS
     regexp_full_match(statement::VARCHAR, '(?i)\s*(BEGIN|COMMIT|ROLLBACK|ABORT)(\s+TRANSACTION)?(\s+READ ONLY)?\s*;?\s*')

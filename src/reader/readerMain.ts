@@ -15,7 +15,7 @@ import { type LiveServer, startLiveServer } from './liveServer.ts'
 import type { Answer, More, OpenRequest, Request } from './messages.ts'
 import { warrantsOf } from './warrants.ts'
 
-/** The memory is checked at this interval. On Linux, the process usually reaches the kernel's memory limit first. */
+/** The process checks its memory at this interval. On Linux, the kernel usually enforces the limit before the check. */
 const WATCH_MS = 50
 
 const [folder = '', memoryMax = ''] = process.argv.slice(2)
@@ -27,7 +27,7 @@ process.on('message', (message: Request | More) => {
   if ('more' in message) wanted?.resolve(message.more)
   else void answer(message)
 })
-// The parent process has ended. Kills this process, because a running statement would delay an ordinary exit.
+// The parent process has ended, so this process kills itself. An ordinary exit would wait for a running statement.
 process.on('disconnect', () => {
   rmSync(folder, { recursive: true, force: true })
   process.kill(process.pid, 'SIGKILL')
@@ -84,7 +84,7 @@ function sendRows(rows: readonly (readonly Cell[])[], columns: readonly string[]
   return wanted.promise
 }
 
-/** A value needs memory even without text, so each value counts ten characters more. */
+/** Returns the size of a row in characters. Each value counts ten more, because even an empty one needs memory. */
 const charsOf = (row: readonly Cell[]): number => row.reduce((sum, cell) => sum + 10 + (cell?.text.length ?? 0), 0)
 
 async function openLocked({ source, result, ...limits }: OpenRequest): Promise<Database> {
@@ -96,7 +96,7 @@ async function openLocked({ source, result, ...limits }: OpenRequest): Promise<D
   if (result !== undefined) await opened.run(`SET allowed_paths = [${text(result)}]`)
   await opened.run('SET enable_external_access = false')
   await opened.run('SET lock_configuration = true')
-  // Node writes the cache of compiled code at an ordinary exit, but this process is killed. So it is written now.
+  // Node writes its cache of compiled code only at an ordinary exit. This process is killed, so it writes it now.
   flushCompileCache()
   return opened
 }

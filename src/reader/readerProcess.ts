@@ -16,13 +16,13 @@ import { onAbort } from '../signals.ts'
 
 const PROGRAM = fileURLToPath(new URL('./readerMain.ts', import.meta.url))
 const MIB = 2 ** 20
-/** Node itself and the rows that are being sent need this memory in addition to DuckDB's limit. */
+/** Memory in addition to DuckDB's limit, for Node itself and for rows on their way to the parent process. */
 const MEMORY_BESIDE = 384 * MIB
 /** V8 reserves this memory for compiled code. The kernel's limit includes reserved memory. */
 const MEMORY_RESERVED = 512 * MIB
-/** Nested statements need a large stack, but the memory limit includes the whole stack of each thread. */
+/** The stack of a thread. Nested statements need a large one, but each thread's stack counts in the memory limit. */
 const STACK_KIB = 4_096
-/** Without a limit of V8's heap, the conversion of a huge value would fill the memory. */
+/** Limits V8's heap. Otherwise the conversion of one huge value to text could use all memory of the machine. */
 const FLAGS = ['--max-old-space-size=256']
 
 interface ProcessLimits {
@@ -64,7 +64,7 @@ export class ReaderProcess {
     )
   }
 
-  /** Puts the folder of the process next to `place` or, without permission there, in the system's temporary folder. */
+  /** Starts a process. Its folder is next to `place` or, without permission there, in the system's temporary folder. */
   static async start(place: string, { memory, isLake = false, moreThreads = 0 }: ProcessLimits) {
     await removeLeftovers(place).catch(() => undefined)
     const folder = await mkdtemp(`${place}.reader-`).catch(() => mkdtemp(path.join(tmpdir(), 'tidemark-reader-')))
@@ -98,7 +98,7 @@ export class ReaderProcess {
     return this.#child.connected
   }
 
-  /** Sends a request after all earlier ones. Throws its error, or the reason why the process ended. */
+  /** Sends a request after all earlier ones, and returns the answer. Throws its error, or why the process has ended. */
   ask(request: Request, options: AskOptions): Promise<unknown> {
     const turn = this.#turn.then(() => this.#exchange(request, options))
     this.#turn = turn.catch(() => undefined)

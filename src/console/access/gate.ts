@@ -17,7 +17,7 @@ declare module 'fastify' {
     readonly forViewers?: boolean
   }
   interface FastifyRequest {
-    /** Empty for open routes, and for programs that send the token instead of a cookie. */
+    /** The identifier of the login session. Empty for open routes, and for programs that send a token, not a cookie. */
     session: string
     mayAct: boolean
   }
@@ -42,7 +42,7 @@ export function guard(app: FastifyInstance, gate: GateOptions): void {
   app.decorateRequest('mayAct', false)
   app.addHook('onRequest', async (request, reply) => {
     const failure = await failureOf(gate, request)
-    // Fastify calls the route after this hook, unless the hook has sent a response.
+    // Sending a response ends the request here. Without a response, Fastify calls the route.
     if (failure === 'login') await reply.redirect(request.url === '/' ? '/login' : `/login#${request.url}`, 302)
     else if (failure !== undefined) await sendFailure(reply, failure)
   })
@@ -50,7 +50,7 @@ export function guard(app: FastifyInstance, gate: GateOptions): void {
 
 /** Returns undefined for an allowed request, and 'login' for a page that needs a login. Otherwise returns the error. */
 async function failureOf(gate: GateOptions, request: FastifyRequest): Promise<SyncError | 'login' | undefined> {
-  // Returns errors instead of throwing them, because a plugin's error handler could send its own response.
+  // Returns errors instead of throwing them. Otherwise a plugin's error handler could send a response of its own.
   try {
     if (await hasAccess(gate, request)) return undefined
   } catch (thrown) {
@@ -81,7 +81,7 @@ const loginNeededError = (): SyncError =>
     cure: 'Log in at /login with the token of the console, or send it as "Authorization: Bearer …".',
   })
 
-/** Throws CONSOLE_LOGIN_NEEDED, or CONSOLE_LIMITED after too many wrong tokens. */
+/** Returns what the token allows. Throws CONSOLE_LOGIN_NEEDED, or CONSOLE_LIMITED after too many wrong tokens. */
 async function checkToken(gate: GateOptions, request: FastifyRequest, guess: string): Promise<Access> {
   const { token, viewToken, countGuess } = gate
   if (isToken(token, guess)) return 'act'
@@ -93,10 +93,10 @@ async function checkToken(gate: GateOptions, request: FastifyRequest, guess: str
   throw new SyncError('CONSOLE_LIMITED', 'too many wrong tokens were sent', { cure, data: { retryAfterSeconds } })
 }
 
-/** A client above the first limit must wait, but a right token is always accepted. */
+/** After this number of wrong tokens in a minute, an address must wait. A right token is always accepted. */
 const GUESSES_PER_ADDRESS_MAX = 10
 const GUESSES_TOTAL_MAX = 100
-/** A further address replaces the address with the oldest wrong token. */
+/** Wrong tokens are counted for this many addresses. A new address replaces the one with the oldest wrong token. */
 const ADDRESSES_MAX = 10_000
 
 /** Returns a function that counts a wrong token and returns the seconds that the client must wait, or 0. */
@@ -119,7 +119,7 @@ const TOKEN_BYTES = 24
 
 export const newToken = (): Secret => new Secret(randomBytes(TOKEN_BYTES).toString('base64url'))
 
-/** Compares hashes, because `timingSafeEqual` needs texts of equal length. */
+/** Returns whether the guess is the token. Compares hashes, because `timingSafeEqual` needs texts of equal length. */
 export const isToken = (token: Secret, guess: string): boolean =>
   timingSafeEqual(digestOf(token.reveal()), digestOf(guess))
 

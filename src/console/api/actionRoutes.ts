@@ -32,7 +32,7 @@ const PLAN_SUMMARY = 'What a backfill would do; asks the service a few small que
 const onReports = (name: 'sync' | 'pause' | 'resume' | 'reset' | 'retry-rejected' | 'dismiss-rejected') =>
   z.strictObject({ reports }).transform((body): OperationRequest => ({ do: name, ...body }))
 
-/** The address, the OpenAPI summary and the body of each action. The schema of the body returns the operation. */
+/** For each action: its address, its summary in OpenAPI, and a schema that converts its body to an operation. */
 const ACTIONS: readonly (readonly [string, string, z.ZodType<OperationRequest>])[] = [
   ['sync', 'An incremental run of each report, now', onReports('sync')],
   ['pause', 'Makes runs skip these reports', onReports('pause')],
@@ -138,7 +138,7 @@ function openErrands({ clock, log, backendOf }: ErrandOptions, signal: AbortSign
   }
   return {
     get: (id: string): Errand | undefined => errands.get(id),
-    /** Starts the action and waits for its end, but at most `WAIT_MS_MAX`. Returns the state at that time. */
+    /** Starts the action, and waits at most `WAIT_MS_MAX` for its end. The returned errand may still be running. */
     begin: async (request: OperationRequest): Promise<Errand> => {
       const [id, what, reports] = [randomUUID(), request.do, reportsOf(request)]
       const started_at = formatInstant(clock.now())

@@ -1,4 +1,4 @@
-/** Routes of the explorer: tables of the published copy, and statements of users. Each request has a reader process. */
+/** Routes of the explorer: the copy's tables, and statements of users. Each request starts its own reader process. */
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { SyncError } from '../../errors.ts'
@@ -9,12 +9,12 @@ import { name } from '../../warehouse/database/sql.ts'
 import { type Api, answers, limitedTo } from './api.ts'
 import { QueryAnswer, Statement, Tables } from './schemas.ts'
 
-/** The limits are separate, so that long statements do not delay the lists of tables. */
+/** Requests at the same time. Statements and lists have separate limits, so that long statements do not block lists. */
 const STATEMENTS_MAX = 2
 const LISTS_MAX = 4
 const SAMPLE_ROWS = 10
 const ROWS_MAX = 10_000
-/** A larger answer would take much of the worker's memory. */
+/** The maximum length of an answer, because the worker has the whole answer in memory. */
 const CHARS_MAX = 4_000_000
 
 const TablesQuery = z.strictObject({ table: z.string().max(200).optional().describe('Such as current.events') })

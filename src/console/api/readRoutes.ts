@@ -83,7 +83,7 @@ export function addReadRoutes(api: Api, options: ReadOptions): void {
   addChangesRoute(api, options)
 }
 
-/** Limits the open requests, because each of them has the published copy open, or opens it every two seconds. */
+/** The maximum of open requests. Each one has the published copy open, or opens it every two seconds. */
 const WAITS_MAX = 20
 const FEEDS_MAX = 4
 /** A client that reads no byte in this time is disconnected, because it keeps a copy open. */
@@ -100,7 +100,7 @@ function addWaitRoute(api: Api, { waitFor }: ReadOptions): void {
   )
 }
 
-/** Sends the answer piece by piece, because it can be larger than the memory. A late error breaks off the answer. */
+/** Sends the answer in pieces, because it can be larger than the memory. After an error, the answer ends incomplete. */
 function addChangesRoute(api: Api, { openChanges, clock }: ReadOptions): void {
   const limited = limitedTo(FEEDS_MAX)
   const summary = 'The rows that changed since a cursor, each once, and the next cursor'
@@ -150,7 +150,7 @@ async function overview(options: ReadOptions, activityNow: () => Promise<Activit
 }
 
 async function attentionNow({ settings, backendOf, requests, clock }: ReadOptions, standings: readonly Standing[]) {
-  // If the queue does not answer, the items lack the times of the next runs.
+  // If the queue does not answer in time, no item shows when its report runs next.
   const nextTicks = (await within(ACTIVITY_MS_MAX, clock, () => requests.nextTicks().catch(() => []))) ?? []
   const ticks = ticksInBudget(nextTicks, standings)
   return attentionOf({ standings, pauses: await pauses(backendOf().books), settings, nextTicks: ticks })
@@ -201,7 +201,7 @@ const STATES = ['active', 'waiting', 'delayed', 'failed'] as const
 const JOBS_MAX = 20
 const ANSWER_MS_MAX = 5_000
 
-/** Throws QUEUE_UNREACHABLE after 5 s. */
+/** Returns the jobs in the queues. Throws QUEUE_UNREACHABLE if the queue does not answer within 5 s. */
 async function jobsInTime(read: () => Promise<Jobs>, clock: Clock): Promise<Jobs> {
   const answer = await within(ANSWER_MS_MAX, clock, read)
   if (answer !== undefined) return answer
@@ -219,7 +219,7 @@ async function readJobs(queues: Queues): Promise<Jobs> {
   return { depths: { ...depths }, jobs: jobs.flat() }
 }
 
-/** Ticks that wait for their time are not listed, because each report always has such a tick. */
+/** Returns whether jobs are ticks that wait for their time. Each report always has one, so they are not listed. */
 const isSchedule = (queue: QueueName, state: Job['state']): boolean => queue === 'ticks' && state === 'delayed'
 
 async function jobsIn(queues: Queues, queue: QueueName, state: Job['state']): Promise<Job[]> {

@@ -51,7 +51,7 @@ const alignment = (column) => (NUMBERS.test(column) ? 'number' : '')
 const headCell = (column) => html`<th scope="col" role="columnheader" class=${alignment(column)}>${column}</th>`
 
 /**
- * Draws a row for each object: its members are the cells, except `key`. Sets ARIA roles, because CSS for phones removes
+ * Draws a row for each object. Its members are the cells, except `key`. Sets ARIA roles, because CSS for phones removes
  * the roles that tables have by default.
  * @param {string} caption @param {readonly Readonly<Record<string, Content>>[]} rows @param {string} [empty]
  */

@@ -14,7 +14,7 @@ import { change } from './state.js'
 const ROWS_MAX = 10_000
 const ROWS_SHOWN = 500
 const HISTORY_MAX = 50
-/** The page redraws often. Within this time, it shows the tables that it has read before. */
+/** The page redraws often. It reads the tables again only after this time. */
 const KEPT_MS = 60_000
 
 let kept = { path: '', untilMs: 0, content: /** @type {Content} */ (undefined) }
@@ -117,7 +117,7 @@ const sizeOf = ({ rows, more }) => [
   more && ` There are more: the limit is ${grouped(ROWS_MAX)} rows or 4 MB. "tidemark query" has no limit.`,
 ]
 
-/** Returns elements that Preact draws only once, although the page redraws often. @param {QueryAnswer} answer */
+/** Returns a result's elements. Preact draws them once, although the page redraws often. @param {QueryAnswer} answer */
 const resultOf = (answer) => html`
   ${warrants(answer)} ${answerTable('Rows of the statement', answer)}
   <button type="button" id="csv" class="outline" onClick=${() => download(answer)}>Download CSV</button>

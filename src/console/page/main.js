@@ -27,7 +27,7 @@ import { change, placeNow, state } from './state.js'
 
 const REFRESH_EVERY_MS = 10_000
 
-/** The views by their address. An address with a name, such as `runs/ID`, is found as `runs/`. */
+/** Maps addresses to views. The view of an address with a name, such as `runs/ID`, has the key `runs/`. */
 const VIEWS = new Map(
   Object.entries(
     /** @type {Record<string, View>} */ ({ runs, rejected, backfills, explorer, 'runs/': run, 'reports/': report }),

@@ -1,13 +1,13 @@
 /** Delays redraws while the user presses an element: if a redraw replaced the element, its click would be lost. */
 import { after } from './clock.js'
 
-/** A press ends after this time, because a pointer that leaves the window causes no release event. */
+/** A press ends after this time at the latest: if the pointer leaves the window, its release causes no event. */
 const PRESS_MS_MAX = 3_000
 const TAP_MS_MAX = 400
 
 /** @type {Set<() => void>} */
 const waiting = new Set()
-/** The timer is undefined while no element is pressed. @type {(() => void) | undefined} */
+/** Cancels the timer that ends the press. Undefined while no element is pressed. @type {(() => void) | undefined} */
 let cancelTimer
 
 /** Waits until no element is pressed. @returns {Promise<void>} */
