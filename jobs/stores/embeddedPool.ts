@@ -5,7 +5,7 @@ import { access, constants, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
-import { PGlite, type Results, types } from '@electric-sql/pglite'
+import { parse, PGlite, protocol, type Results, types } from '@electric-sql/pglite'
 import { dataDir } from '@electric-sql/pglite-prepopulatedfs'
 import type { PgPool, PgPoolClient, PgQueryResult } from 'bullmq'
 import { type Clock, repeat } from '../../src/clock.ts'
@@ -21,7 +21,12 @@ const START_PARAMETERS = [...PGlite.defaultStartParams, ...SIZES.flatMap((size) 
 /** These flags turn off V8's optimizing compiler, which needs 500 MB. They must be set before V8 compiles PGlite. */
 const BASELINE_COMPILER_ONLY = ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']
 
+/** Nothing reads BullMQ's events, and writing them takes a fifth of the time of a job. */
+export const NO_EVENTS = `CREATE OR REPLACE FUNCTION publish_event(p_queue text, p_event text, p_data jsonb) RETURNS bigint
+  LANGUAGE sql IMMUTABLE AS 'SELECT 0::bigint'`
+
 type Row = Record<string, unknown>
+type Answers = Awaited<ReturnType<PGlite['execProtocolStream']>>
 
 export interface EmbeddedSettings {
   readonly directory: string
@@ -55,6 +60,8 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
   readonly #sessions = new Set<Session>()
   #transactionOwner: Session | undefined
   readonly #waiting: (() => void)[] = []
+  /** For each prepared text: the name of the statement, and the types of its parameters and columns. */
+  readonly #prepared = new Map<string, { readonly name: string; readonly described: Answers }>()
   #maintaining: Disposable | undefined
   #ended = false
 
@@ -124,8 +131,28 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
 
   /** Returns the result of the last statement. Without `values`, calls `exec`, which accepts several statements. */
   async #execute<Result>(text: string, values: readonly unknown[]): Promise<Results<Result> | undefined> {
-    if (values.length > 0) return await this.#database.query<Result>(text, [...values])
+    if (this.#ended) throw new Error('the embedded queue is closed')
+    if (values.length > 0) return await this.#database.runExclusive(() => this.#executePrepared<Result>(text, values))
     return (await this.#database.exec(text)).at(-1) as Results<Result> | undefined
+  }
+
+  /** Needs less processor time than `query`, which parses each text again and calls PGlite six times. */
+  async #executePrepared<Result>(text: string, values: readonly unknown[]): Promise<Results<Result> | undefined> {
+    const { parsers, serializers } = this.#database
+    const { parse: prepare, describe, bind, execute, sync } = protocol.serialize
+    const call = (...messages: Uint8Array[]) =>
+      this.#database.execProtocolStream(Buffer.concat([...messages, sync()]), { syncToFs: false })
+    let known = this.#prepared.get(text)
+    if (known === undefined) {
+      const name = `statement_${this.#prepared.size}`
+      known = { name, described: await call(prepare({ name, text }), describe({ type: 'S', name })) }
+      this.#prepared.set(text, known)
+    }
+    const oids = parse.parseDescribeStatementResults(known.described)
+    const write = (value: unknown, place: number) => (serializers[oids[place] ?? 0] ?? String)(value)
+    const texts = values.map((value, place) => (value === null || value === undefined ? null : write(value, place)))
+    const answers = await call(bind({ statement: known.name, values: texts }), execute({}))
+    return parse.parseResults([...known.described, ...answers], parsers)[0] as Results<Result> | undefined
   }
 
   #endTransaction(session: Session): void {

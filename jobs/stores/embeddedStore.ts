@@ -2,7 +2,7 @@
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { asSyncError, attempt, type ErrorCode, SyncError } from '../../src/errors.ts'
-import { EmbeddedPool } from './embeddedPool.ts'
+import { EmbeddedPool, NO_EVENTS } from './embeddedPool.ts'
 import { prepareTables, sqlBackend, sqlValues } from './sqlBackend.ts'
 import { composeStore, type Opening, type QueueStore } from './store.ts'
 import { messageOf, ProblemLog } from './problemLog.ts'
@@ -66,6 +66,7 @@ async function openPool(settings: Parameters<typeof EmbeddedPool.open>[0]): Prom
   try {
     pool = await EmbeddedPool.open(settings)
     await prepareTables(pool, settings.schema)
+    await pool.query(NO_EVENTS)
     return pool
   } catch (error) {
     await pool?.end()
