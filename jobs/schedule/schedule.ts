@@ -26,7 +26,6 @@ export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Sch
   const ofReports = reportNames.flatMap((report, place): Scheduler[] => {
     const config = reports[report]
     if (!config.enabled) return []
-    // Adds 0.5, so that `share` is never 0: BullMQ runs a scheduler with the offset 0 at once.
     const share = (place + 0.5) / reportNames.length
     const rhythms = { incremental: config, reconcile: config.reconcile }
     return (['incremental', 'reconcile'] as const).flatMap((work) => {
@@ -38,12 +37,16 @@ export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Sch
   return [...ofReports, ...HOUSEKEEPING]
 }
 
+/** Reports that begin within this time begin together, because one wake-up of the process then serves all of them. */
+const TOGETHER_MS = 10_000
+
 /** `share` delays a run, so that not all reports begin together. Example: 0.5 with 10 min means minute 5, 15 and 25. */
 function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Scheduler['repeat'] {
   const { every, everyMs } = rhythm
+  // The offset is at least 1, because BullMQ runs a scheduler with the offset 0 at once.
   return everyMs === undefined
     ? { pattern: every, tz: timeZone }
-    : { every: everyMs, offset: Math.floor(share * everyMs) }
+    : { every: everyMs, offset: Math.max(1, Math.floor((share * everyMs) / TOGETHER_MS) * TOGETHER_MS) }
 }
 
 const OVERDUE_MS = MINUTE_MS

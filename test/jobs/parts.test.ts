@@ -129,6 +129,15 @@ describe('the schedule', () => {
     expect(schedulersOf(await configOf())).toEqual(schedulers)
   })
 
+  it('lets reports with a short interval begin together, because one wake-up then serves all of them', async () => {
+    const offsetsOf = async (every: string) =>
+      schedulersOf(await configOf({ TIDEMARK_EVERY: every })).flatMap(({ id, repeat }) =>
+        id.startsWith('incremental-') && 'offset' in repeat ? [repeat.offset] : [],
+      )
+    expect(new Set(await offsetsOf('10s'))).toEqual(new Set([1]))
+    expect(new Set(await offsetsOf('30s'))).toEqual(new Set([1, 10_000, 20_000]))
+  })
+
   it('leaves out reports that are off, and reconciles that are not wanted or make no sense', async () => {
     const all = ids(await configOf())
     expect(all).toContain('reconcile-events')
