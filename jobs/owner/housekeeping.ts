@@ -31,8 +31,12 @@ const STAGED_KEPT_MS = 24 * HOUR_MS
 /** The pause after a publication is this multiple of the publication's duration. Example: 30 s after 10 s. */
 const PUBLISH_REST = 3
 
+/** A publication of marks is requested again only after this time, because each request costs the queue a statement. */
+const MARKS_AGAIN_MS = 50_000
+
 export class Housekeeping {
   readonly #parts: HousekeepingOptions
+  #marksRequestedMs = -Infinity
   #publishedMs = -Infinity
   #publishTookMs = 0
 
@@ -47,6 +51,14 @@ export class Housekeeping {
     const restMs = this.#publishedMs + PUBLISH_REST * this.#publishTookMs - clock.monotonicMs()
     if (restMs > 0) await clock.sleep(restMs, signal)
     return this.publish()
+  }
+
+  async requestPublication(changed: 'rows' | 'marks'): Promise<void> {
+    const nowMs = this.#parts.context.clock.monotonicMs()
+    const isRequested = this.#marksRequestedMs > this.#publishedMs && nowMs < this.#marksRequestedMs + MARKS_AGAIN_MS
+    if (changed === 'marks' && isRequested) return
+    await this.#parts.requests.publish(changed)
+    if (changed === 'marks') this.#marksRequestedMs = nowMs
   }
 
   async publish() {

@@ -115,7 +115,7 @@ export class Owner {
     kind: RunKind,
     work: (context: SyncContext) => ReturnType<RunWork>,
   ): Promise<unknown> {
-    const { runs, log, requests } = this.#parts
+    const { runs, log, housekeeping } = this.#parts
     const { data, signal, cancel } = task
     const { report } = data
     const runId = 'backfillId' in data ? data.backfillId : task.id
@@ -133,7 +133,7 @@ export class Owner {
       // The job of a paused backfill waits in its queue. Other kinds of jobs end, because the schedule adds new jobs.
       if (state === 'paused' && kind === 'backfill') throw error
       if (state === 'off' || state === 'paused') return { state }
-      if (!signal.aborted) await requests.publish(changedRows(outcome) ? 'rows' : 'marks')
+      if (!signal.aborted) await housekeeping.requestPublication(changedRows(outcome) ? 'rows' : 'marks')
       if (error === undefined) return { state, rows: figures.rows }
       // The backfill has tried all windows, and some failed. The job ends, because an immediate retry would fail again.
       if (result !== undefined) return { state }
