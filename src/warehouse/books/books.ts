@@ -78,7 +78,7 @@ export async function closeWindows(sql: Sql, loads: readonly WindowsToClose[]): 
       `(${[report.name, scope].map(text).join()}, ${orNull(since, time)}, ${time(until)}, ${text(proof)}, ${pages}, ${rows}, ${totalCount ?? 'NULL'}, ${loadId})`,
   )
   await sql.run(`INSERT INTO tidemark.windows VALUES ${rows.join(', ')}`)
-  for (const [report, all] of Map.groupBy(closed, (each) => each.report)) await cover(sql, report, all)
+  await cover(sql, closed)
   const marks = closed.flatMap(({ report: { name }, scope, loadId, now, marks: moved }) =>
     moved.map(
       ({ mark, value }) => `(${[name, scope, mark].map(text).join()}, ${time(value)}, ${loadId}, ${time(now)})`,

@@ -53,29 +53,31 @@ export async function forgetCoverage(sql: Sql, report: string, kept: readonly st
   if ((await sql.kept(`SELECT 1 FROM ${which}`)).length > 0) await sql.run(`DELETE FROM ${which}`)
 }
 
-type ScopedSpan = Span & { readonly scope: string }
+type CoveredSpan = Span & CoveredPlace
 
 /** Merges closed windows into the intervals of `tidemark.covered`. Audit reports have no such intervals. */
-export async function cover(sql: Sql, report: Declaration, windows: readonly ScopedSpan[]): Promise<void> {
-  if (report.perRecord !== undefined) return
-  const rows = await sql.kept<WithNulls<ScopedSpan>>(`
-    SELECT scope, epoch_us(since) AS since, epoch_us(until) AS until FROM tidemark.covered
-    WHERE report = ${text(report.name)} ORDER BY scope, since NULLS FIRST`)
-  const stored = Map.groupBy(rows.map(withoutNulls<ScopedSpan>), ({ scope }) => scope)
-  for (const [scope, more] of Map.groupBy(windows, ({ scope }) => scope)) {
-    const before = stored.get(scope) ?? []
+export async function cover(
+  sql: Sql,
+  windows: readonly (Omit<CoveredSpan, 'report'> & { readonly report: Declaration })[],
+): Promise<void> {
+  const rows = await sql.kept<WithNulls<CoveredSpan>>(`
+    SELECT report, scope, epoch_us(since) AS since, epoch_us(until) AS until FROM tidemark.covered ORDER BY since NULLS FIRST`)
+  const stored = Map.groupBy(rows.map(withoutNulls<CoveredSpan>), placeSql)
+  const read = windows.flatMap(({ report, ...window }) =>
+    report.perRecord === undefined ? [{ ...window, report: report.name }] : [],
+  )
+  const changed = [...Map.groupBy(read, placeSql)].flatMap(([place, more]) => {
+    const before = stored.get(place) ?? []
     const after = merged([...before, ...more])
-    if (!isSame(before, after)) await replace(sql, { report: report.name, scope }, after)
-  }
+    const names = more.slice(0, 1).flatMap(({ report, scope }) => [text(report), text(scope)])
+    const values = after.map(({ since, until }) => `(${[...names, orNull(since, time), time(until)].join()})`)
+    return isSame(before, after) ? [] : [{ place: `(${place})`, values }]
+  })
+  if (changed.length === 0) return
+  await sql.run(`DELETE FROM tidemark.covered WHERE ${changed.map(({ place }) => place).join(' OR ')}`)
+  const values = changed.flatMap((each) => each.values)
+  if (values.length > 0) await sql.run(`INSERT INTO tidemark.covered VALUES ${values.join()}`)
 }
 
 const isSame = (a: readonly Span[], b: readonly Span[]): boolean =>
   a.length === b.length && a.every((span, n) => span.since === b[n]?.since && span.until === b[n]?.until)
-
-async function replace(sql: Sql, place: CoveredPlace, spans: readonly Span[]): Promise<void> {
-  await sql.run(`DELETE FROM tidemark.covered WHERE ${placeSql(place)}`)
-  if (spans.length === 0) return
-  const [report, scope] = [text(place.report), text(place.scope)]
-  const rows = spans.map(({ since, until }) => `(${report}, ${scope}, ${orNull(since, time)}, ${time(until)})`)
-  await sql.run(`INSERT INTO tidemark.covered VALUES ${rows.join(', ')}`)
-}

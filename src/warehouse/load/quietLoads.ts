@@ -2,6 +2,7 @@
  * Loads without rows only move marks. They are kept in memory and committed together, because each transaction costs
  * several milliseconds of processor time. If the process is killed first, the next run reads the same windows again.
  */
+import { latest } from '../../instant.ts'
 import type { LastWindow } from '../../plan/lateness.ts'
 import { closeWindows, nextLoadId, recordRun, type RunRecord } from '../books/books.ts'
 import type { Fences } from '../books/fences.ts'
@@ -36,7 +37,8 @@ export function quietLoads({ database, fences, begun }: QuietParts) {
     await closeWindows(sql, loads)
     await sql.run(`INSERT INTO tidemark.loads VALUES ${loads.map((load) => loadRow(load, load)).join()}`)
     await recordRun(sql, ...loads.flatMap(({ run }) => run ?? []))
-    for (const { requests = [], serviceNow, now } of loads) await recordRequests(sql, requests, serviceNow ?? now)
+    const requests = loads.flatMap((load) => load.requests ?? [])
+    await recordRequests(sql, requests, latest(...loads.map(({ serviceNow, now }) => serviceNow ?? now)))
   }
   return {
     /** Keeps the load if it has no rows and no newer run has begun. Otherwise returns undefined. */
