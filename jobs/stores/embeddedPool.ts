@@ -9,6 +9,7 @@ import { parse, PGlite, protocol, type Results, types } from '@electric-sql/pgli
 import { dataDir } from '@electric-sql/pglite-prepopulatedfs'
 import type { PgPool, PgPoolClient, PgQueryResult } from 'bullmq'
 import { type Clock, repeat } from '../../src/clock.ts'
+import { SyncError } from '../../src/errors.ts'
 import { makePrivateFolder, ownFileRefused } from '../../src/folders.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
 
@@ -131,7 +132,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
 
   /** Returns the result of the last statement. Without `values`, calls `exec`, which accepts several statements. */
   async #execute<Result>(text: string, values: readonly unknown[]): Promise<Results<Result> | undefined> {
-    if (this.#ended) throw new Error('the embedded queue is closed')
+    if (this.#ended) throw new SyncError('CANCELLED', 'the embedded queue is closed', { cure: 'Start Tidemark again.' })
     if (values.length > 0) return await this.#database.runExclusive(() => this.#executePrepared<Result>(text, values))
     return (await this.#database.exec(text)).at(-1) as Results<Result> | undefined
   }

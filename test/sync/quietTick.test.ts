@@ -67,6 +67,8 @@ describe('a run that finds nothing new', () => {
       writes: 1,
       runs: 2 * reportNames.length,
     })
+    for (const table of ['requests', 'covered', 'loads', 'runs'])
+      expect(statements.filter((sql) => sql.includes(`INSERT INTO tidemark.${table} `))).toHaveLength(1)
     expect(after?.mark).toBeGreaterThan(before?.mark ?? Infinity)
     expect(await tide.warehouse.rows("SELECT 1 FROM tidemark.runs WHERE state <> 'done'")).toEqual([])
   })
