@@ -118,24 +118,23 @@ describe('a lease', () => {
 
 const ids = (config: Config): string[] => schedulersOf(config).map(({ id }) => id)
 
+const offsetsOf = (config: Config): number[] =>
+  schedulersOf(config).flatMap(({ id, repeat }) =>
+    id.startsWith('incremental-') ? ['offset' in repeat ? repeat.offset : -1] : [],
+  )
+
 describe('the schedule', () => {
   it('has for each report a fixed offset in the interval', async () => {
     const schedulers = schedulersOf(await configOf())
-    const offsets = schedulers
-      .filter(({ id }) => id.startsWith('incremental-'))
-      .map(({ repeat }) => ('offset' in repeat ? repeat.offset : -1))
+    const offsets = offsetsOf(await configOf())
     expect(new Set(offsets).size).toBe(offsets.length)
     expect(offsets.every((offset) => offset > 0 && offset < 300_000)).toBe(true)
     expect(schedulersOf(await configOf())).toEqual(schedulers)
   })
 
   it('lets reports with a short interval begin together, because one wake-up then serves all of them', async () => {
-    const offsetsOf = async (every: string) =>
-      schedulersOf(await configOf({ TIDEMARK_EVERY: every })).flatMap(({ id, repeat }) =>
-        id.startsWith('incremental-') && 'offset' in repeat ? [repeat.offset] : [],
-      )
-    expect(new Set(await offsetsOf('10s'))).toEqual(new Set([1]))
-    expect(new Set(await offsetsOf('30s'))).toEqual(new Set([1, 10_000, 20_000]))
+    expect(new Set(offsetsOf(await configOf({ TIDEMARK_EVERY: '10s' })))).toEqual(new Set([1]))
+    expect(new Set(offsetsOf(await configOf({ TIDEMARK_EVERY: '30s' })))).toEqual(new Set([1, 10_000, 20_000]))
   })
 
   it('leaves out reports that are off, and reconciles that are not wanted or make no sense', async () => {
