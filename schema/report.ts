@@ -54,7 +54,7 @@ export const Declaration = z.readonly(
   z.strictObject({
     /** The name in commands and settings, and of the table. Example: `catering_orders`. */
     name: columnName,
-    /** Becomes the comment on the table. */
+    /** What the rows of the report are. The comment on the table contains this text. */
     meaning: word,
     /** Path after `{base_url}/reportingapi`. In a request, the identifier of an enquiry replaces `{enquiryId}`. */
     path: z.string().startsWith('/', 'must begin with /'),
@@ -76,7 +76,7 @@ export const Declaration = z.readonly(
     created: z.readonly(z.strictObject(window)).optional(),
     /** The names of the paging parameters and of the envelope's fields, if they differ from those in `PAGES`. */
     pages: z.readonly(Pages).prefault({}),
-    /** How a deletion shows. `diff`: a read without deleted rows lacks the row. `absence`: two complete reads lack it. */
+    /** How deletions show. `diff`: reads with and without deleted rows differ. `absence`: two full reads miss the row. */
     deletes: Deletes.default('none'),
     /** The field that is true in a deleted row. */
     deletedFlag: word.optional(),

@@ -28,7 +28,7 @@ const CODES = {
   ANSWER_NOT_JSON: { retry: 'transient' },
   ANSWER_MALFORMED: { retry: 'transient' },
   ANSWER_TOO_LARGE: { retry: 'never' },
-  // It cannot be proven that all rows were read.
+  // A walk cannot prove that it has read all rows.
   WALK_UNSTABLE: { retry: 'transient' },
   WALK_TOO_LONG: { retry: 'never' },
   BOUNDS_IGNORED: { retry: 'never' },

@@ -11,7 +11,7 @@ export const runLogsOf = (warehouse: string): string => `${warehouse}.logs`
 export const RUN_LINES_MAX = 1_000
 const HOUR_BYTES_MAX = 16 * 1_048_576
 export const LOGS_BYTES_MAX = 256 * 1_048_576
-/** At most this number of runs has a line count in memory. The run with the oldest last line is removed first. */
+/** The maximum number of line counts in memory. The count of the run with the oldest last line is removed first. */
 const RUNS_COUNTED_MAX = 10_000
 
 export interface RunLine {
@@ -104,7 +104,7 @@ export async function linesOfRuns(directory: string, start: string): Promise<Run
   return found.slice(0, RUN_LINES_MAX)
 }
 
-/** The level `info` as a number in pino. A run that was skipped has only lines of level `debug`. */
+/** The number of the level `info` in pino. A skipped run has only lines of the lower level `debug`. */
 const INFO_LEVEL = 30
 
 /** Returns the last run that has an `info` line. If no run has one, returns the last run. */

@@ -1,4 +1,4 @@
-/** The conditions that cause notices, such as a paused report. One notice is sent at the beginning, one at the end. */
+/** The conditions that cause notices, such as a paused report. A notice is sent when one begins and when it ends. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'
 import { advisedOverlap } from '../../src/config/units.ts'
@@ -16,7 +16,7 @@ export interface WatchedState {
   readonly failures: readonly Failures[]
   readonly reports: Readonly<Record<ReportName, ReportConfig>>
   readonly nowMs: number
-  /** False in the first minutes after the worker's start, so that runs can catch up before lag is reported. */
+  /** If true, lag is reported. It is false in the first minutes after a start, so that runs can catch up first. */
   readonly checksLag: boolean
 }
 

@@ -35,12 +35,12 @@ const ReceiverState = z.object({
     report,
     z.custom<Cursor>((value) => typeof value === 'string'),
   ),
-  /** Undefined if the last message was accepted. */
+  /** Describes the deliveries that have failed since the last success. Undefined if the last message was accepted. */
   failing: z.object({ since: z.string(), tries: z.number(), why: z.string() }).optional(),
 })
 export type ReceiverState = z.infer<typeof ReceiverState>
 
-/** The number of failures of one report and one kind of run since the last success, and the newest error. */
+/** For one report and one kind of run: how often it has failed since its last success, and the newest error. */
 const Failures = z.object({
   report,
   kind: z.enum(RUN_KINDS),

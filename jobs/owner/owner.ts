@@ -63,7 +63,7 @@ export class Owner {
 
   async #incremental(task: Task<IncrementalJob>): Promise<unknown> {
     const { report, isTick = false } = task.data
-    // A failed run is tried again at once. If a person waits for a skipped run, `followRuns` requests the run again.
+    // Only first attempts are skipped. If a person waits for a skipped run, `followRuns` requests the run again.
     const isPlanned = isTick && task.job.attemptsMade === 0
     if (isPlanned && !(await mayBegin(this.#parts.context, report, 'tick'))) {
       this.#parts.log.debug({ report }, `${report}: skipped a run, to keep the budget of requests`)
@@ -153,7 +153,7 @@ const waitingError = ({ code, message, cure, report }: SyncError): SyncError =>
 
 interface LeaseRequest {
   readonly name: string
-  /** The kind of run that takes the lease. If a run of the same kind has the lease, that run is cancelled. */
+  /** What takes the lease: a kind of run, or a backfill's identifier. A run with the same value loses the lease. */
   readonly as: string
   readonly signal: AbortSignal
   readonly cancel: () => void
@@ -161,7 +161,7 @@ interface LeaseRequest {
   readonly among?: OwnerOptions['lease']
 }
 
-/** Allows one run at a time per report and kind. The queue can start a job again while its first attempt still runs. */
+/** Allows one run at a time per report and kind, because the queue can start a job again while it still runs. */
 export class Leases {
   readonly #holders = new Map<string, Pick<LeaseRequest, 'as' | 'cancel'> & { readonly ended: Promise<void> }>()
 

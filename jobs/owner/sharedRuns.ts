@@ -1,4 +1,4 @@
-/** Shows the workers of one lake each other's runs: active runs by the jobs of the queue, ended runs by shared values. */
+/** Lets each worker of a lake see the runs of the others: active runs are in the queue, ended runs in shared values. */
 import { randomUUID } from 'node:crypto'
 import type { Job } from 'bullmq'
 import { reportNames, type ReportName } from '../../schema/index.ts'

@@ -18,7 +18,7 @@ export const Tick = z.union([
 ])
 export type Tick = z.infer<typeof Tick>
 
-/** `isTick`: requested by the schedule. Such a run is skipped if the budget of requests requires it. */
+/** `isTick` is true if the schedule requested the run. To keep the budget of requests, such a run can be skipped. */
 export const IncrementalJob = z.strictObject({ report, isTick: z.literal(true).optional() })
 export type IncrementalJob = z.infer<typeof IncrementalJob>
 

@@ -19,7 +19,7 @@ import type { QueueStore } from '../stores/store.ts'
 const PUBLISH_SOON_MS = 2_000
 const PUBLISH_LATER_MS = MINUTE_MS
 
-/** With this token, BullMQ moves a job even if another worker has the job's lock. */
+/** The token with which BullMQ moves a job even if another worker has the job's lock. */
 const ANY_LOCK = '0'
 
 interface JobRequest<Data> {

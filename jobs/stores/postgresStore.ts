@@ -9,7 +9,7 @@ import { messageOf, ProblemLog, unfitError, unreachableError } from './problemLo
 /** Workers and listeners use about ten sessions all the time. The other sessions are for short queries. */
 const SESSIONS_MAX = 24
 const CONNECT_MS = 10_000
-/** Without keep-alive packets, a lost server would be noticed only after hours. */
+/** Keep-alive packets begin after this time. Without them, a lost server would be noticed only after hours. */
 const KEEP_ALIVE_MS = 10_000
 
 const FACTS = `SELECT current_setting('server_version') AS version,  pg_is_in_recovery() AS is_replica, current_setting('default_transaction_read_only') AS read_only,

@@ -171,7 +171,7 @@ interface KnownVersions {
   readonly advised: number
 }
 
-/** Returns whether a server is new enough. `version` begins with a number. Otherwise the version is unknown. */
+/** Returns a finding: new enough, old, or too old. A `version` that does not begin with a number is unknown. */
 export function versionFinding(what: string, version: string, { product, min, advised }: KnownVersions): StoreFinding {
   const number = Number.parseFloat(version)
   if (number >= advised) return { state: 'passed', what }

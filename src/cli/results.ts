@@ -82,7 +82,7 @@ function csvText(cell: Cell): string {
 
 const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
 
-/** With `hasWarrants`, prints an object of the rows and the warrants. Otherwise, prints an array of the rows. */
+/** Returns a printer of JSON: with `hasWarrants`, an object with rows and warrants, otherwise an array of the rows. */
 function jsonPrinter(out: Output, hasWarrants: boolean): ResultPrinter {
   const head = hasWarrants ? '{"rows":[' : '['
   let written = 0

@@ -58,7 +58,7 @@ const MISSING_CURES: Partial<Record<OffReason, string>> = {
     "Ask the service's owner for its numbers of audited records; set reports.audit_entries.entities in tidemark.yaml.",
 }
 
-/** Advises what to do about a report that is off. */
+/** Returns lines that advise what to do about a report that is off, or [] if there is no advice. */
 export function offCureLines(reason: string | undefined): readonly string[] {
   const cure = MISSING_CURES[reason as OffReason]
   return cure === undefined ? [] : [`  what to do: ${cure}`]

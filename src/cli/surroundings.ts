@@ -12,7 +12,7 @@ import { problemText } from './layout.ts'
 import { type ProgressView, silentProgress } from './progress.ts'
 import type { CommandOptions, ExitCode, Shell } from './shell.ts'
 
-/** Returns the library with the configuration of a command. Only operations and requests to the service use the log. */
+/** Returns a `Tidemark` with the command's configuration. Only operations and requests to the service use its log. */
 export const tidemarkOf = (
   { clock, env }: Shell,
   { config }: Pick<CommandOptions, 'config'>,
@@ -36,8 +36,8 @@ interface PerformSettings<Answer> extends CommandOptions {
 const GOES_ON = 'The worker goes on with it; "tidemark status" shows how far it is.'
 
 /**
- * Performs an operation, and prints the result that `resultOf` returns, and a failed publication. A command without
- * `--json` returns only a text. Then a failed publication is thrown. Throws the errors of the operation, too.
+ * Performs an operation and prints its result. If the publication has failed, prints its error, too. A command without
+ * `--json` has a text as its result: it throws the error of the publication instead. Throws the operation's errors.
  */
 export async function performAndPrint<Answer extends Publication>(
   shell: Shell,

@@ -11,7 +11,7 @@ import { systemClock, within } from '../clock.ts'
 import { messageOf } from './issues.ts'
 import type { Problem } from './problems.ts'
 
-/** The longest time (ms) that all modules of one configuration may take to load. */
+/** All modules of one configuration together must load within this time. */
 const LOAD_MS_MAX = 10_000
 const FILES_MAX = 200
 

@@ -29,7 +29,7 @@ async function loadModule(file: string): Promise<LoadedModule> {
   }
 }
 
-/** Returns a text with the line of a syntax error. The stack of a JavaScript file lacks it, but `node --check` prints it. */
+/** Returns a text that contains the line of a syntax error. For JavaScript, only `node --check` prints the line. */
 function syntaxError(file: string, stack: string): string {
   if (stack.includes(`${file}:`)) return stack
   return spawnSync(process.execPath, ['--check', file], { encoding: 'utf8' }).stderr

@@ -31,7 +31,7 @@ const STEPS_MS = [
   6 * HOUR_MS,
   DAY_MS,
 ] as const
-/** The advice is a multiple of a step that fits in it at least twice. Example: 14 min become 3 × 5 = 15 min. */
+/** The advice is rounded up to the largest step that fits in it at least twice. Example: 14 min become 3 × 5 min. */
 const STEPS_MIN = 2
 
 /** Returns about twice the largest lateness (ms) as a setting. Returns undefined if `overlapMs` is already enough. */

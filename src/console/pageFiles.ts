@@ -59,7 +59,7 @@ export async function addHeaders(app: FastifyInstance): Promise<void> {
     },
     frameguard: { action: 'deny' },
     referrerPolicy: { policy: 'no-referrer' },
-    // The console uses plain HTTP. A proxy that adds TLS must also add this header.
+    // The console uses plain HTTP, where browsers ignore this header. A proxy that adds TLS must add it.
     strictTransportSecurity: false,
   })
   app.addHook('onRequest', async (_, reply) => {

@@ -1,4 +1,4 @@
-/** A run as a promise of its answer that can also be iterated, for the events on the way to the answer. */
+/** A run: a promise of its answer, which can also be iterated to receive the events before the answer. */
 
 /**
  * Resolves to the answer. Iterating it yields events until the run ends, and then throws the run's error, if it has one.

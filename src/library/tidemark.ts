@@ -34,7 +34,7 @@ export interface TidemarkOptions {
   readonly env?: NodeJS.ProcessEnv | undefined
 }
 
-/** Example: `'2026-01-31T06:00:00Z'`. A text without a zone is UTC. */
+/** A point in time. Example: `'2026-01-31T06:00:00Z'`. A text without a zone is in UTC. */
 export type Time = string | Date | Instant
 
 /** The option of every call. */
@@ -87,7 +87,7 @@ export interface WorkerOptions extends CallOptions {
   readonly lock?: number | undefined
 }
 
-/** The settings in effect, or an address with a new token (`hasToken`). */
+/** A text for the operator: the settings in effect or, if `hasToken` is true, an address with a new token. */
 export type WorkerEvent = { readonly text: string; readonly hasToken: boolean }
 
 /** The answer of `sync`. The error of a report that has failed is in its outcome. */
@@ -162,7 +162,7 @@ export class Tidemark implements AsyncDisposable {
     })
   }
 
-  /** Iterates the rows that changed since the cursor, each once. The answer is the cursor for the next call. */
+  /** Iterates the rows that changed since the cursor, each once. The answer contains the cursor for the next call. */
   changes(reports: readonly string[], options: ChangesOptions = {}): Run<{ readonly cursor: string }, Change> {
     return this.#run(options, async (signal, tell) => {
       await using feed = await this.openChanges(reports, { ...options, signal })

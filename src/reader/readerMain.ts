@@ -96,7 +96,7 @@ async function openLocked({ source, result, ...limits }: OpenRequest): Promise<D
   if (result !== undefined) await opened.run(`SET allowed_paths = [${text(result)}]`)
   await opened.run('SET enable_external_access = false')
   await opened.run('SET lock_configuration = true')
-  // Node writes its cache of compiled code only at an ordinary exit. This process is killed, so it writes it now.
+  // Node saves compiled code only at an ordinary exit. This process is killed, so it saves the code now.
   flushCompileCache()
   return opened
 }

@@ -55,7 +55,7 @@ const Options = z.object({
   /** Each fault has the form `name[*count][@report][:argument]`. Examples: `5xx*3@events`, `slow:50`. */
   faults: z.custom<readonly string[]>().default([]),
   compress: oneOf(COMPRESSIONS).default('none'),
-  /** If undefined, each array has a random number of items from 0 to 5. */
+  /** The number of items in each array. If undefined, it is random, from 0 to 5. */
   itemsPerCollection: atLeast(0).optional(),
   collections: z.boolean().default(true),
   timeStyle: oneOf(TIME_STYLES).optional(),

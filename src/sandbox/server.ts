@@ -25,7 +25,7 @@ export type { World, WorldChange } from './world.ts'
 
 /** A running local reporting service. */
 export interface Sandbox extends AsyncDisposable {
-  /** Example: `http://127.0.0.1:41823`. */
+  /** The address of the service. Example: `http://127.0.0.1:41823`. */
   readonly url: string
   /** The variables with which Tidemark reads from this sandbox. */
   readonly env: Readonly<Record<'REPORTING_BASE_URL' | 'REPORTING_CLIENT_ID' | 'REPORTING_CLIENT_SECRET', string>>

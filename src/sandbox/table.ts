@@ -113,7 +113,7 @@ export class Row implements RowSource {
   aggregate: Ticks
   deleted: boolean
   nano: bigint
-  /** Undefined for a row that was inserted after the sandbox's start. */
+  /** The row's changes before the sandbox's start. Undefined for a row that was inserted later. */
   readonly history: RowHistory | undefined
   /** Audit entries since the sandbox's start. */
   readonly trail: TrailEntry[] = []

@@ -54,7 +54,7 @@ export const check: Action<CheckOptions> = async (shell, { config, json = false,
   return print(shell, { json }, { failed, document: { ok: !failed, checks }, text })
 }
 
-/** A worker that cannot start the console is only a warning, because all commands work without a console. */
+/** Returns only a warning if a worker could not open its console, because commands work without a console. */
 function checkConsole({ console: { host, port, token, viewToken } }: Config): Finding {
   try {
     checkReach(host, { token, viewToken })

@@ -22,7 +22,7 @@ export const logs: Action<CommandOptions, string> = async (shell, { config, json
   return 0
 }
 
-/** The console shows the first 8 characters of a run. */
+/** The first 8 characters of a run's identifier are enough to name it, because the console shows only these. */
 const RUN_CHARS_MIN = 8
 
 /** Throws WAREHOUSE_MISSING if this user cannot read the log. Otherwise the command would print an empty log. */

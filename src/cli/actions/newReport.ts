@@ -77,7 +77,7 @@ type Guess = ReturnType<typeof guessesFrom>[number]
 const [FIELD_NAME, COLUMN_NAME] = [/^[^'\\\p{C}]{1,48}$/u, /^(?!rowid$)[a-z][a-z0-9_]{0,47}$/]
 const IDENTIFIER = /(^|_)(id|key|uuid|guid|code|number|no|ref|reference)$/
 
-/** Returns a formatted TypeScript file. The user must fill in an empty path or key. */
+/** Returns the declaration as a formatted TypeScript file. If path or key is empty, the user must fill it in. */
 function declarationText(seen: SeenReport): string {
   const { name, path, answer, pages, rows } = seen
   const guesses = guessesFrom(seen)

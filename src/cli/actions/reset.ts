@@ -1,4 +1,4 @@
-/** `tidemark reset`: starts over with one report, after a confirmation. */
+/** `tidemark reset`: makes a run read all rows of a report again or, with `--empty`, deletes them. Asks before. */
 import { SyncError } from '../../errors.ts'
 import type { Place } from '../../operations/perform.ts'
 import { promptFor } from '../init/answers.ts'
@@ -14,7 +14,7 @@ interface ResetOptions extends CommandOptions {
 
 export const reset: Action<ResetOptions, string> = async (shell, options, name) => {
   const { config, empty = false, yes = false } = options
-  // Without --empty, a run must read the rows again. So the report must not be off.
+  // Without --empty, a run must read the rows again. So a report that is off is refused.
   const [report = 'events'] = empty ? namedReports([name]) : selectReports([name], config)
   const message = `${empty ? 'Deletes all rows of' : 'Reads again all rows of'} ${report}. Type its name to start:`
   const typed = yes || !shell.isInteractive ? undefined : await promptFor(({ input }) => input({ message }), 'reset')

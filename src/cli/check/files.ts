@@ -45,7 +45,7 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   }
 }
 
-/** A lake that does not exist is only a warning, because the first sync creates it. */
+/** Returns only a warning if the lake does not exist, because the first sync creates it. */
 async function checkLake(config: Config, lake: LakePlace): Promise<Finding> {
   try {
     await checkStorage(lake, { memory: config.limits.queryMemory })
@@ -86,7 +86,7 @@ const MEBIBYTE = 1_024 * 1_024
 
 const GIBIBYTE = 1_024 * MEBIBYTE
 
-/** Examples: `12.3 MB`, `4.5 GB`. */
+/** Returns a number of bytes as text. Examples: `12.3 MB`, `4.5 GB`. */
 export const sizeText = (bytes: number): string =>
   bytes < GIBIBYTE ? `${(bytes / MEBIBYTE).toFixed(1)} MB` : `${(bytes / GIBIBYTE).toFixed(1)} GB`
 
@@ -154,7 +154,7 @@ export async function checkDisk(config: Config): Promise<Finding> {
 interface DiskSpace {
   readonly free: number
   readonly size: number
-  /** Undefined in the first `GROWTH_DAYS` days, because the first read of all rows is faster than normal growth. */
+  /** The growth per day. Undefined in the first `GROWTH_DAYS` days, which include the first read of all rows. */
   readonly bytesPerDay: number | undefined
 }
 

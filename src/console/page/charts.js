@@ -19,8 +19,7 @@ export function lagChart(marks) {
     const before = marks[n - 1]
     const lagAfter = /** @type {const} */ ([seconds, seconds - millis(mark) / 1_000])
     if (before === undefined) return [lagAfter]
-    // With only one point per run, the line would fall slowly between two runs. So each run has a point before and
-    // after it.
+    // The lag falls at once when a run ends. So each run has two points: just before its end, and at its end.
     return [/** @type {const} */ ([seconds - 0.001, seconds - millis(before.mark) / 1_000]), lagAfter]
   })
   const lags = points.map(([, lag]) => lag)

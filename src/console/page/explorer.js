@@ -25,7 +25,7 @@ const draft = {
   linked: null,
   note: /** @type {Content} */ (''),
   result: /** @type {Content} */ (''),
-  /** It is undefined while no statement runs. @type {AbortController | undefined} */
+  /** Aborts the running statement. Undefined while no statement runs. @type {AbortController | undefined} */
   running: undefined,
 }
 

@@ -15,7 +15,7 @@ export function notice(text, tone = 'good') {
   removeLater(added)
 }
 
-/** Does not remove the notice while the window is hidden. @param {Notice} old */
+/** Removes the notice after some seconds, or later if the window is hidden at that time. @param {Notice} old */
 function removeLater(old) {
   after(SHOWN_MS, () => {
     if (document.hidden) document.addEventListener('visibilitychange', () => removeLater(old), { once: true })

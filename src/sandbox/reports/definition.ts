@@ -10,13 +10,13 @@ export interface Endpoint {
   readonly envelope: boolean
   readonly parameters: Readonly<Record<string, ParameterType>>
   readonly required?: readonly string[]
-  /** The specification's name of each parameter that a declaration names differently. */
+  /** Maps each parameter that a declaration names differently to its name in the specification. */
   readonly renames?: Readonly<Record<string, string>>
   /** The fields of an envelope, if they are not those of the specification (§2). */
   readonly pages?: { readonly number: string; readonly size: string; readonly items: string; readonly total: string }
 }
 
-/** Groups of parameters that several reports share (spec §4). */
+/** The following groups of parameters belong to several reports (spec §4). */
 export const paging = { pageNumber: 'integer', pageSize: 'integer' } as const
 export const modified = { modifiedSince: 'date-time', modifiedUntil: 'date-time' } as const
 export const created = { createdSince: 'date-time', createdUntil: 'date-time' } as const

@@ -95,7 +95,7 @@ export const isWorldReport = (name: string): name is WorldReport => Object.hasOw
 
 export interface Route {
   readonly endpoint: NamedEndpoint
-  /** The text in the path in place of `{enquiryId}`, before its validation. */
+  /** The text that the path contains in place of `{enquiryId}`. It is not validated yet. */
   readonly enquiryId?: string
 }
 
