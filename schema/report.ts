@@ -76,7 +76,7 @@ export const Declaration = z.readonly(
     created: z.readonly(z.strictObject(window)).optional(),
     /** The names of the paging parameters and of the envelope's fields, if they differ from those in `PAGES`. */
     pages: z.readonly(Pages).prefault({}),
-    /** How deletions show. `diff`: reads with and without deleted rows differ. `absence`: two full reads miss the row. */
+    /** How deletions show. `diff`: reads with and without deleted rows differ. `absence`: two reads miss the row. */
     deletes: Deletes.default('none'),
     /** The field that is true in a deleted row. */
     deletedFlag: word.optional(),

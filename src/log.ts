@@ -47,7 +47,7 @@ const SECRET_FIELDS = [
 /** pino masks the fields with these paths. In fields that are nested more deeply, only guarded secrets are masked. */
 const SECRET_PATHS = SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`, `*.*.*.${field}`])
 
-/** A shorter text is not masked, because it can be part of ordinary words. */
+/** Shorter secrets are not masked, because ordinary words can contain the same text. */
 const GUARDED_LENGTH_MIN = 4
 
 export function createLog({ level, destination, keep, pretty = process.stderr.isTTY }: LogOptions): GuardedLog {

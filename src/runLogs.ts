@@ -40,7 +40,7 @@ export function openRunLogs(directory: string, clock: Clock) {
     if (lineCounts.size > RUNS_COUNTED_MAX && oldest !== undefined) lineCounts.delete(oldest)
     return count <= RUN_LINES_MAX
   }
-  /** Appends the line at once: an asynchronous call would need ten times as much processor time. */
+  /** Appends the line synchronously, because an asynchronous call would need ten times as much processor time. */
   const append = (line: string): void => {
     const file = path.join(directory, `${formatInstant(clock.now()).slice(0, 13)}.jsonl`)
     if (file !== current) {
@@ -55,7 +55,7 @@ export function openRunLogs(directory: string, clock: Clock) {
     currentBytes += Buffer.byteLength(line)
   }
   return {
-    /** Never throws, because a full disk must not end the run. */
+    /** Stores a log line of a run. Never throws, because a full disk must not end the run. */
     take: (line: string): void => {
       const found = /"runId":"([^"]+)"/.exec(line)?.[1]
       // V8 stores a part of a string as a reference to the whole string. Without the copy, each run would keep a log line.
@@ -69,7 +69,7 @@ export function openRunLogs(directory: string, clock: Clock) {
         attempt(() => append(line), undefined)
       }
     },
-    /** True if this process has begun the file of a new hour. Then it is time to call `trim`. */
+    /** Returns whether this process has begun the file of a new hour. Then it is time to call `trim`. */
     beganHour: () => beganHour,
     /** Removes files of hours before `before`, and the oldest files above LOGS_BYTES_MAX. Returns the number of files. */
     trim: async (before: Instant): Promise<number> => {

@@ -22,7 +22,7 @@ export interface Shell {
   readonly isInteractive: boolean
 }
 
-/** 1: something failed. 2: wrong configuration or usage (product contract §7). 3: `wait` waits for a stopped report. */
+/** 1: failure. 2: wrong configuration or usage (product contract §7). 3: `wait` needs a report that is stopped. */
 export type ExitCode = 0 | 1 | 2 | 3
 
 export type Done = (code: ExitCode) => void

@@ -50,7 +50,7 @@ export function catchSignals({ clock, say, quit }: StopOptions) {
     signal,
     /** Returns 130 after Ctrl-C and 143 after SIGTERM. Returns undefined if a stop counts as success. */
     exitCode: () => (endsWell ? undefined : exitCode),
-    /** After this call, a stop counts as success. Used by commands that run until they are stopped, such as `worker`. */
+    /** Makes a stop count as success. Commands that run until they are stopped, such as `worker`, call it. */
     endsWell: () => void (endsWell = true),
     /** Replaces the message of a stop until the result is disposed. Used while a worker executes the operation. */
     replaceMessage: (words: string): Disposable => {

@@ -16,7 +16,7 @@ export { jsonSchema, type Limits } from './raw.ts'
 export type { Config, NotifyConfig, OffReason, ReportConfig, Rhythm } from './resolve.ts'
 export type { ReceiverConfig } from './secrets.ts'
 
-/** Throws CONFIG_INVALID with all problems. */
+/** Returns the configuration. Throws one CONFIG_INVALID with all problems. */
 export const loadConfig = async (given: ConfigSources): Promise<Config> => frozen((await readConfig(given)).config)
 
 async function readConfig(given: ConfigSources): Promise<{ readonly config: Config; readonly settings: unknown }> {
@@ -54,10 +54,10 @@ async function readConfig(given: ConfigSources): Promise<{ readonly config: Conf
   return { config: resolve(raw, { sources, clientSecret, hashKey, storageKeys, receivers, editedKeys }), settings }
 }
 
-/** Problems of environment variables are sorted last. */
+/** Returns the line of a problem. Problems of environment variables have no line, so they are sorted last. */
 const lineIn = ({ where }: Problem): number => Number(/:(\d+)$/.exec(where)?.[1] ?? Infinity)
 
-/** Freezes all values inside, too, except URLs and secrets, which cannot be frozen. */
+/** Freezes the value and all values in it, except URLs and secrets, which cannot be frozen. */
 function frozen<T>(value: T): T {
   if (typeof value !== 'object' || value === null || value instanceof URL || value instanceof Secret) return value
   for (const inner of Object.values(value)) frozen(inner)

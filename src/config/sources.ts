@@ -37,7 +37,7 @@ export async function readSources({ file, env, cwd }: ConfigSources) {
   return { file: chosen, fileLabel: labelOf(chosen, cwd), text, folder, env: environment }
 }
 
-/** Removes the final line break of the file from the secret. */
+/** Returns the secret in a file, without the final line break. If there is none, returns the problem. */
 export async function readSecretFile(file: string, name: string): Promise<Secret | { readonly problem: string }> {
   const text = await contentOf(file)
   if (typeof text !== 'string') return { problem: `the file with the ${name} cannot be read (${text.code})` }

@@ -35,7 +35,7 @@ export async function openTidemark(options: TidemarkOptions = {}): Promise<Tidem
   return (await import('./tidemark.ts')).openTidemark(options)
 }
 
-/** Starts a local reporting service with generated rows. Disposing it ends it. */
+/** Starts a local reporting service with generated rows. The service ends when the result is disposed. */
 export async function startSandbox(options?: SandboxOptions): Promise<Sandbox> {
   return (await import('../sandbox/server.ts')).startSandbox(options)
 }

@@ -280,7 +280,7 @@ function instantOf(time: Time | undefined): Instant | undefined {
   throw new SyncError('USAGE_INVALID', `${String(time)} is no time`, { cure })
 }
 
-/** A double stores each number with at most this number of digits. */
+/** A double stores every number with at most this number of digits exactly. */
 const EXACT_DIGITS = 15
 
 const parseExactly = (text: string): unknown =>

@@ -152,7 +152,7 @@ function secretsText({ secret }: Pick<Answers, 'secret'>, there: string | undefi
   return before === '' ? `${line}\n` : `${before}\n${line}\n`
 }
 
-/** Throws USAGE_INVALID if no kind of quotes can contain the text. */
+/** Returns the text in quotes for `.env`. Throws USAGE_INVALID if no kind of quotes can contain the text. */
 function quoted(text: string): string {
   const quote = ["'", '"', '`'].find((each) => !text.includes(each))
   const isPlain = !/[\r\n]/.test(text) && !(quote === '"' && text.includes('\\'))

@@ -53,7 +53,7 @@ async function awaitEvent(socket: Socket, event: string, clock: Clock): Promise<
   if (opening === undefined) throw Object.assign(new TypeError('late'), { code: 'ETIMEDOUT' })
 }
 
-/** What to do about the errors of Node. The first pattern that matches the code decides. */
+/** Advice for the error codes of Node. The first pattern that matches the code decides. */
 const CURES: readonly (readonly [codes: RegExp, cure: string])[] = [
   [/^ENOTFOUND$/, 'Check the host name in service.base_url, and that this machine can resolve names (DNS).'],
   [/^EAI_AGAIN$/, 'The name server does not answer: check this machine’s DNS.'],
