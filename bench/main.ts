@@ -1,7 +1,7 @@
 /**
  * `node bench/main.ts [floor] [incremental] [ticks] [memory] [requests] [latency] [publishing] [queue] [worker] [idle]
- * [takeover] [peers] [--rows N] [--rounds N]`: runs the named suites, or all suites. Prints a table of ratios and writes it
- * to RESULTS.md. No test depends on these figures.
+ * [takeover] [scaling] [peers] [--rows N] [--rounds N]`: runs the named suites, or all suites. Prints a table of ratios
+ * and writes it to RESULTS.md. No test depends on these figures.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -16,6 +16,7 @@ import { peersSuite } from './suites/peers.ts'
 import { publishingSuite } from './suites/publishing.ts'
 import { queueSuite } from './suites/queue.ts'
 import { requestsSuite } from './suites/requests.ts'
+import { scalingSuite } from './suites/scaling.ts'
 import { takeoverSuite } from './suites/takeover.ts'
 import { ticksSuite } from './suites/ticks.ts'
 import { workerSuite } from './suites/worker.ts'
@@ -32,6 +33,7 @@ const SUITES: readonly Suite[] = [
   workerSuite,
   idleSuite,
   takeoverSuite,
+  scalingSuite,
   peersSuite,
 ]
 const RESULTS = new URL('RESULTS.md', import.meta.url)

@@ -13,6 +13,7 @@ const PAGE_ROWS_MAX = 1_000
 const [, , flavour = 'none', rows = '10000', port = '0', latencyMs = '0'] = process.argv
 const table = new EventTable(baseRows(flavour as Flavour), Number(rows))
 const counters = { requests: 0, rows: 0, bytes: 0 }
+let isEmpty = false
 
 interface Asked {
   readonly modifiedSince?: string
@@ -26,7 +27,13 @@ function page({ modifiedSince, modifiedUntil, pageNumber = 1, pageSize = 100 }: 
   const sinceMs = modifiedSince === undefined ? Number.NEGATIVE_INFINITY : timeOf(modifiedSince)
   const untilMs = modifiedUntil === undefined ? Number.POSITIVE_INFINITY : timeOf(modifiedUntil)
   counters.requests += 1
-  const body = table.page({ sinceMs, untilMs, start: (pageNumber - 1) * count, count })
+  // Pages count from 1, so page 0 is empty.
+  const body = table.page({
+    sinceMs,
+    untilMs,
+    start: (pageNumber - 1) * count,
+    count: pageNumber < 1 || isEmpty ? 0 : count,
+  })
   counters.bytes += bytesOf(body)
   return body
 }
@@ -48,6 +55,7 @@ async function answer(request: IncomingMessage): Promise<Buffer[]> {
     return json({ accessToken: 'bench', expiresIn: 3_600, tokenType: 'Bearer' })
   if (path === '/change') return json({ keys: table.change(asked['rows'] ?? 1, Date.now()) })
   if (path === '/counters') return json(counters)
+  if (path === '/empty') isEmpty = asked['isEmpty'] === true
   return json({})
 }
 

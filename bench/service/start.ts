@@ -8,8 +8,11 @@ const PROGRAM = fileURLToPath(new URL('program.ts', import.meta.url))
 
 export interface Service extends AsyncDisposable {
   readonly url: string
+  readonly pid: number
   /** Changes this number of rows, evenly distributed over the report. Returns their keys. */
   change(rows: number): Promise<number[]>
+  /** Lets the service return no rows until it is called with false. */
+  empty(isEmpty: boolean): Promise<void>
   counters(): Promise<{ readonly requests: number; readonly bytes: number }>
 }
 
@@ -24,7 +27,9 @@ export async function startService(flavour: Flavour, rows: number, latencyMs = 0
     (await (await fetch(url + path, { method: 'POST', body: JSON.stringify(body) })).json()) as T
   return {
     url,
+    pid: child.pid ?? 0,
     change: async (count) => (await post<{ keys: number[] }>('/change', { rows: count })).keys,
+    empty: (isEmpty) => post('/empty', { isEmpty }),
     counters: () => post('/counters', {}),
     [Symbol.asyncDispose]: async () => {
       const ended = once(child, 'exit')

@@ -1,0 +1,287 @@
+/**
+ * Measures what more workers of one lake bring: a backfill of one report, and the first sync of eight reports side by
+ * side. The catalogue is in PostgreSQL, the queue in Redis, and the service takes 150 ms for each response.
+ */
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { Client } from 'pg'
+import { reportNames } from '../../schema/index.ts'
+import { DEMO_CLIENT } from '../../src/sandbox/options.ts'
+import prepareExtensions, { extensionsFolder } from '../../test/support/extensions.ts'
+import { type PostgresServer, startPostgresHere } from '../../test/support/postgresServer.ts'
+import { type RedisServer, startRedis } from '../../test/support/redisServer.ts'
+import { formatted, type Line, type Options, type Suite } from '../measure.ts'
+import {
+  type LakeWorker,
+  machineSeconds,
+  parentOf,
+  peakMb,
+  startLakeWorker,
+  treeSeconds,
+} from '../programs/lakeWorker.ts'
+import { startService } from '../service/start.ts'
+import { LAUNCHER } from './worker.ts'
+
+const WORKERS = [1, 2, 4]
+const LATENCY_MS = 150
+/** Rows of events in the measurement of eight reports. Each of them and each enquiry has an audit trail of its own. */
+const REPORT_ROWS = 2_000
+const START = '2020-01-01'
+const LOOK_EVERY_MS = 200
+const WAIT_MS_MAX = 1_800_000
+const MILLION = 1_000_000
+const PAGE_ROWS = 1_000
+
+interface Machine {
+  readonly postgres: PostgresServer
+  readonly postgresPid: number
+  readonly redis: RedisServer
+}
+
+interface Served {
+  readonly url: string
+  readonly pid: number
+}
+
+interface Measured {
+  readonly workers: number
+  readonly seconds: number
+  readonly rows: number
+  readonly workerSeconds: number
+  readonly postgresSeconds: number
+  readonly serviceSeconds: number
+  /** Average number of busy cores, of all processes of the machine. */
+  readonly cores: number
+  /** The largest resident memory of one worker. */
+  readonly peakMb: number
+  readonly snapshots: number
+  readonly catalogueMb: number
+  readonly filesMb: number
+}
+
+interface Work {
+  readonly served: Served
+  readonly settings: object
+  /** Waits until the work is done and returns its rows. */
+  readonly run: (lake: Lake) => Promise<number>
+  /** Waits after the start of the workers, before the measurement. */
+  readonly prepare?: (lake: Lake) => Promise<void>
+  /** Throws if the lake lacks rows. Runs after the measurement. */
+  readonly check?: (lake: Lake) => Promise<void>
+}
+
+interface Lake {
+  readonly folder: string
+  readonly env: NodeJS.ProcessEnv
+  readonly workers: readonly LakeWorker[]
+}
+
+async function until(isDone: () => boolean): Promise<void> {
+  for (let waitedMs = 0; waitedMs < WAIT_MS_MAX; waitedMs += LOOK_EVERY_MS) {
+    if (isDone()) return
+    await delay(LOOK_EVERY_MS)
+  }
+  throw new TypeError('a bench waited too long')
+}
+
+async function query<T>(url: string, sql: string): Promise<T> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  const { rows } = await client.query(sql)
+  await client.end()
+  return rows[0] as T
+}
+
+/** Returns the process of the server, which is the parent of the process of each connection. */
+async function postmasterOf(url: string): Promise<number> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  const { rows } = await client.query('SELECT pg_backend_pid() AS pid')
+  const pid = await parentOf((rows[0] as { pid: number }).pid)
+  await client.end()
+  return pid
+}
+
+/** Does the work with this number of workers on a new lake, and measures it. */
+async function measured({ postgres, postgresPid, redis }: Machine, count: number, work: Work): Promise<Measured> {
+  await redis.tell('FLUSHALL')
+  const catalogue = await postgres.newDatabase()
+  const folder = await mkdtemp(join(tmpdir(), 'tidemark-scaling-'))
+  const files = join(folder, 'files')
+  const settings = {
+    service: { base_url: work.served.url, client_id: DEMO_CLIENT.clientId },
+    warehouse: `ducklake:postgres:${catalogue}`,
+    lake_data: files,
+    extensions: extensionsFolder(),
+    queue: redis.url,
+    ...work.settings,
+  }
+  await writeFile(join(folder, 'tidemark.yaml'), JSON.stringify(settings))
+  const env = { PATH: process.env['PATH'], REPORTING_CLIENT_SECRET: DEMO_CLIENT.clientSecret }
+  await using started = new AsyncDisposableStack()
+  const workers = Array.from({ length: count }, () => started.use(startLakeWorker(folder, env)))
+  const lake = { folder, env, workers }
+  if (work.prepare !== undefined) await work.prepare(lake)
+  const pids = [...workers.map(({ pid }) => pid), postgresPid, work.served.pid]
+  const before = await Promise.all([...pids.map(treeSeconds), machineSeconds()])
+  const startedAt = performance.now()
+  const rows = await work.run(lake)
+  const seconds = (performance.now() - startedAt) / 1_000
+  const after = await Promise.all([...pids.map(treeSeconds), machineSeconds()])
+  const used = after.map((value, n) => value - (before[n] ?? 0))
+  const [serviceSeconds = 0, machine = 0] = used.slice(count + 1)
+  const size = `SELECT pg_database_size(current_database()) / 1e6 AS mb, (SELECT count(*)::INT FROM ducklake_snapshot) AS snapshots,
+    (SELECT coalesce(sum(file_size_bytes), 0) / 1e6 FROM ducklake_data_file WHERE end_snapshot IS NULL) AS files`
+  const at = new URL(`/${/dbname=(\w+)/.exec(catalogue)?.[1] ?? ''}`, postgres.url).href
+  const { mb, snapshots, files: filesMb } = await query<{ mb: string; snapshots: number; files: string }>(at, size)
+  await work.check?.(lake)
+  const failures = workers.flatMap((worker) => worker.failures)
+  if (failures.length > 0) console.error(`${count} workers: failed runs: ${failures.join(', ')}`)
+  const result = {
+    workers: count,
+    seconds,
+    rows,
+    workerSeconds: used.slice(0, count).reduce((sum, value) => sum + value, 0),
+    postgresSeconds: used[count] ?? 0,
+    serviceSeconds,
+    cores: machine / seconds,
+    peakMb: Math.max(...(await Promise.all(workers.map(({ pid }) => peakMb(pid))))),
+    snapshots,
+    catalogueMb: Number(mb),
+    filesMb: Number(filesMb),
+  }
+  console.error(JSON.stringify(result))
+  await started.disposeAsync()
+  await rm(folder, { recursive: true, force: true })
+  return result
+}
+
+const off = (...on: readonly string[]) =>
+  Object.fromEntries(reportNames.filter((name) => !on.includes(name)).map((name) => [name, { enabled: false }]))
+
+const command = async ({ folder, env }: Lake, ...args: readonly string[]) =>
+  (await promisify(execFile)(process.execPath, [LAUNCHER, ...args], { cwd: folder, env, maxBuffer: 2 ** 26 })).stdout
+
+/** A backfill of all rows of one report without collections. The lake is empty before. */
+async function backfills(machine: Machine, rows: number): Promise<readonly Measured[]> {
+  await using service = await startService('none', rows, LATENCY_MS)
+  const settings = {
+    defaults: { start: START, every: '1h', reconcile_every: 'never', page_size: PAGE_ROWS },
+    reports: off('events'),
+  }
+  // The first sync finds an empty report, so the backfill reads each row for the first time.
+  const prepare = async ({ workers }: Lake) => {
+    await service.empty(true)
+    await Promise.all(workers.map(({ ready }) => ready))
+    await until(() => workers.some(({ runs }) => runs.length > 0))
+    await service.empty(false)
+  }
+  const run = async (lake: Lake) => {
+    await command(lake, 'backfill', 'events', '--json')
+    return rows
+  }
+  const check = async (lake: Lake) => {
+    const counted = await command(lake, 'query', '--format', 'csv', 'SELECT count(*) FROM main.events')
+    if (Number(counted.split('\n')[1]) !== rows) throw new TypeError(`the lake has ${counted} of ${rows} rows`)
+  }
+  const all: Measured[] = []
+  for (const count of WORKERS)
+    all.push(await measured(machine, count, { served: service, settings, prepare, run, check }))
+  return all
+}
+
+/** The first sync of eight reports, until each record of the two audited reports has been asked for its trail. */
+async function eightReports(machine: Machine): Promise<readonly Measured[]> {
+  const settings = {
+    defaults: { every: '10s', reconcile_every: 'never' },
+    currencies: ['EUR'],
+    reports: { audit_entries: { entities: [{ entity_id: 3, follows: 'events' }] } },
+  }
+  const records = { audit_entries: REPORT_ROWS, enquiry_audit_entries: REPORT_ROWS / 2 } as Record<string, number>
+  const run = async ({ workers }: Lake) => {
+    const runs = () => workers.flatMap((worker) => worker.runs)
+    const pages = (report: string) => runs().reduce((sum, each) => sum + (each.report === report ? each.pages : 0), 0)
+    await until(() => reportNames.every((report) => pages(report) >= (records[report] ?? 1)))
+    return runs().reduce((sum, each) => sum + each.rows, 0)
+  }
+  const all: Measured[] = []
+  for (const count of WORKERS) {
+    await using served = await startSlowSandbox()
+    all.push(await measured(machine, count, { served, settings, run }))
+  }
+  return all
+}
+
+/** Starts the sandbox as a process of its own, so that its processor time is separate. */
+async function startSlowSandbox(): Promise<Served & AsyncDisposable> {
+  const args = ['sandbox', '--port', '0', '--rows', String(REPORT_ROWS), '--fault', `slow:${LATENCY_MS}`, '--json']
+  const child = spawn(process.execPath, [LAUNCHER, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+  const { url } = JSON.parse(line) as { url: string }
+  return {
+    url,
+    pid: child.pid ?? 0,
+    [Symbol.asyncDispose]: async () => {
+      const ended = once(child, 'exit')
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
+}
+
+/** Names what the work waits for. A machine is full if its cores are busy for more than nine tenths of the time. */
+function limitOf({ cores, workers, workerSeconds, seconds }: Measured): string {
+  if (cores > 0.9 * availableParallelism()) return `all ${availableParallelism()} cores are busy`
+  const busiest = workerSeconds / seconds
+  return `${formatted(cores, 1)} of ${availableParallelism()} cores are busy, ${formatted(busiest, 1)} by ${workers} workers: it waits for the service and for commits`
+}
+
+function linesOf(what: string, all: readonly Measured[]): Line[] {
+  const [one] = all
+  const pace = ({ rows, seconds }: Measured) => rows / seconds
+  return all.flatMap((each) => {
+    const name = `${what}, ${each.workers} ${each.workers === 1 ? 'worker' : 'workers'}`
+    const of = (seconds: number) => `${formatted((seconds / each.rows) * MILLION, 0)} s`
+    const ratio = one === undefined ? Number.NaN : pace(each) / pace(one)
+    const detail = [
+      `${each.rows} rows in ${formatted(each.seconds, 1)} s`,
+      `${formatted(ratio)} × one worker`,
+      `processor time for a million rows: workers ${of(each.workerSeconds)}, PostgreSQL ${of(each.postgresSeconds)}, service ${of(each.serviceSeconds)}`,
+      limitOf(each),
+      `${each.snapshots} snapshots, catalogue ${formatted(each.catalogueMb, 0)} MB, files ${formatted(each.filesMb, 0)} MB`,
+      `largest worker ${formatted(each.peakMb, 0)} MB`,
+    ]
+    return [
+      {
+        what: name,
+        measured: `${formatted(pace(each), 0)} rows/s`,
+        goal: '–',
+        isMet: undefined,
+        detail: detail.join('; '),
+      },
+    ]
+  })
+}
+
+async function run({ rows }: Options): Promise<Line[]> {
+  await prepareExtensions()
+  await using postgres = await startPostgresHere()
+  await using redis = await startRedis()
+  const machine = { postgres, redis, postgresPid: await postmasterOf(postgres.url) }
+  return [
+    ...linesOf('backfill of one report', await backfills(machine, rows)),
+    ...linesOf('first sync of eight reports', await eightReports(machine)),
+  ]
+}
+
+export const scalingSuite: Suite = {
+  name: 'scaling',
+  about: 'workers of one lake, PostgreSQL and Redis, 150 ms a response',
+  run,
+}
