@@ -83,10 +83,3 @@ export async function peakMb(pid: number): Promise<number> {
   const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
   return Number(/^VmHWM:\s+(\d+)/m.exec(text)?.[1] ?? 0) / 1_024
 }
-
-/** Returns the seconds that all cores of the machine were busy since its start. */
-export async function machineSeconds(): Promise<number> {
-  const [, ...ticks] = ((await readFile('/proc/stat', 'utf8')).split('\n')[0] ?? '').split(/\s+/)
-  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = ticks.map(Number)
-  return (user + nice + system + irq + softirq) / TICKS_A_SECOND
-}

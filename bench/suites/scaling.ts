@@ -17,14 +17,7 @@ import prepareExtensions, { extensionsFolder } from '../../test/support/extensio
 import { type PostgresServer, startPostgresHere } from '../../test/support/postgresServer.ts'
 import { type RedisServer, startRedis } from '../../test/support/redisServer.ts'
 import { formatted, type Line, type Options, type Suite } from '../measure.ts'
-import {
-  type LakeWorker,
-  machineSeconds,
-  parentOf,
-  peakMb,
-  startLakeWorker,
-  treeSeconds,
-} from '../programs/lakeWorker.ts'
+import { type LakeWorker, parentOf, peakMb, startLakeWorker, treeSeconds } from '../programs/lakeWorker.ts'
 import { startService } from '../service/start.ts'
 import { LAUNCHER } from './worker.ts'
 
@@ -47,6 +40,7 @@ interface Machine {
 interface Served {
   readonly url: string
   readonly pid: number
+  readonly requests: () => Promise<number>
 }
 
 interface Measured {
@@ -56,8 +50,9 @@ interface Measured {
   readonly workerSeconds: number
   readonly postgresSeconds: number
   readonly serviceSeconds: number
-  /** Average number of busy cores, of all processes of the machine. */
+  /** Average number of cores that workers, PostgreSQL and service use. */
   readonly cores: number
+  readonly requests: number
   /** The largest resident memory of one worker. */
   readonly peakMb: number
   readonly snapshots: number
@@ -129,13 +124,14 @@ async function measured({ postgres, postgresPid, redis }: Machine, count: number
   const lake = { folder, env, workers }
   if (work.prepare !== undefined) await work.prepare(lake)
   const pids = [...workers.map(({ pid }) => pid), postgresPid, work.served.pid]
-  const before = await Promise.all([...pids.map(treeSeconds), machineSeconds()])
+  const before = await Promise.all([...pids.map(treeSeconds), work.served.requests()])
   const startedAt = performance.now()
   const rows = await work.run(lake)
   const seconds = (performance.now() - startedAt) / 1_000
-  const after = await Promise.all([...pids.map(treeSeconds), machineSeconds()])
+  const after = await Promise.all([...pids.map(treeSeconds), work.served.requests()])
   const used = after.map((value, n) => value - (before[n] ?? 0))
-  const [serviceSeconds = 0, machine = 0] = used.slice(count + 1)
+  const [postgresSeconds = 0, serviceSeconds = 0, requests = 0] = used.slice(count)
+  const workerSeconds = used.slice(0, count).reduce((sum, value) => sum + value, 0)
   const size = `SELECT pg_database_size(current_database()) / 1e6 AS mb, (SELECT count(*)::INT FROM ducklake_snapshot) AS snapshots,
     (SELECT coalesce(sum(file_size_bytes), 0) / 1e6 FROM ducklake_data_file WHERE end_snapshot IS NULL) AS files`
   const at = new URL(`/${/dbname=(\w+)/.exec(catalogue)?.[1] ?? ''}`, postgres.url).href
@@ -147,10 +143,11 @@ async function measured({ postgres, postgresPid, redis }: Machine, count: number
     workers: count,
     seconds,
     rows,
-    workerSeconds: used.slice(0, count).reduce((sum, value) => sum + value, 0),
-    postgresSeconds: used[count] ?? 0,
+    workerSeconds,
+    postgresSeconds,
     serviceSeconds,
-    cores: machine / seconds,
+    cores: (workerSeconds + postgresSeconds + serviceSeconds) / seconds,
+    requests,
     peakMb: Math.max(...(await Promise.all(workers.map(({ pid }) => peakMb(pid))))),
     snapshots,
     catalogueMb: Number(mb),
@@ -171,6 +168,7 @@ const command = async ({ folder, env }: Lake, ...args: readonly string[]) =>
 /** A backfill of all rows of one report without collections. The lake is empty before. */
 async function backfills(machine: Machine, rows: number): Promise<readonly Measured[]> {
   await using service = await startService('none', rows, LATENCY_MS)
+  const served = { url: service.url, pid: service.pid, requests: async () => (await service.counters()).requests }
   const settings = {
     defaults: { start: START, every: '1h', reconcile_every: 'never', page_size: PAGE_ROWS },
     reports: off('events'),
@@ -191,8 +189,7 @@ async function backfills(machine: Machine, rows: number): Promise<readonly Measu
     if (Number(counted.split('\n')[1]) !== rows) throw new TypeError(`the lake has ${counted} of ${rows} rows`)
   }
   const all: Measured[] = []
-  for (const count of WORKERS)
-    all.push(await measured(machine, count, { served: service, settings, prepare, run, check }))
+  for (const count of WORKERS) all.push(await measured(machine, count, { served, settings, prepare, run, check }))
   return all
 }
 
@@ -227,6 +224,7 @@ async function startSlowSandbox(): Promise<Served & AsyncDisposable> {
   return {
     url,
     pid: child.pid ?? 0,
+    requests: async () => ((await (await fetch(`${url}/_control/requests`)).json()) as { total: number }).total,
     [Symbol.asyncDispose]: async () => {
       const ended = once(child, 'exit')
       child.kill('SIGTERM')
@@ -235,11 +233,10 @@ async function startSlowSandbox(): Promise<Served & AsyncDisposable> {
   }
 }
 
-/** Names what the work waits for. A machine is full if its cores are busy for more than nine tenths of the time. */
-function limitOf({ cores, workers, workerSeconds, seconds }: Measured): string {
-  if (cores > 0.9 * availableParallelism()) return `all ${availableParallelism()} cores are busy`
-  const busiest = workerSeconds / seconds
-  return `${formatted(cores, 1)} of ${availableParallelism()} cores are busy, ${formatted(busiest, 1)} by ${workers} workers: it waits for the service and for commits`
+/** Returns how many cores are busy and how many requests are in flight on average. */
+function loadOf({ cores, requests, seconds }: Measured): string {
+  const inFlight = (requests * LATENCY_MS) / 1_000 / seconds
+  return `${formatted(cores)} of ${availableParallelism()} cores are busy, ${formatted(inFlight, 1)} requests in flight`
 }
 
 function linesOf(what: string, all: readonly Measured[]): Line[] {
@@ -253,7 +250,8 @@ function linesOf(what: string, all: readonly Measured[]): Line[] {
       `${each.rows} rows in ${formatted(each.seconds, 1)} s`,
       `${formatted(ratio)} × one worker`,
       `processor time for a million rows: workers ${of(each.workerSeconds)}, PostgreSQL ${of(each.postgresSeconds)}, service ${of(each.serviceSeconds)}`,
-      limitOf(each),
+      `${each.requests} requests`,
+      loadOf(each),
       `${each.snapshots} snapshots, catalogue ${formatted(each.catalogueMb, 0)} MB, files ${formatted(each.filesMb, 0)} MB`,
       `largest worker ${formatted(each.peakMb, 0)} MB`,
     ]
