@@ -23,6 +23,8 @@ import { LAUNCHER } from './worker.ts'
 
 const WORKERS = [1, 2, 4]
 const LATENCY_MS = 150
+/** With the default of 128 MB, DuckDB runs out of memory when it writes a window of 30,000 rows as Parquet. */
+const MEMORY = '512MB'
 /** Rows of events in the measurement of eight reports. Each of them and each enquiry has an audit trail of its own. */
 const REPORT_ROWS = 2_000
 const START = '2020-01-01'
@@ -115,6 +117,7 @@ async function measured({ postgres, postgresPid, redis }: Machine, count: number
     lake_data: files,
     extensions: extensionsFolder(),
     queue: redis.url,
+    limits: { warehouse_memory: MEMORY },
     ...work.settings,
   }
   await writeFile(join(folder, 'tidemark.yaml'), JSON.stringify(settings))
