@@ -60,6 +60,8 @@ interface Measured {
   /** The largest resident memory of one worker. */
   readonly peakMb: number
   readonly snapshots: number
+  /** Transactions of the catalogue that were rolled back: each try of a commit ends one, and each lost try another. */
+  readonly rollbacks: number
   readonly catalogueMb: number
   readonly filesMb: number
 }
@@ -160,8 +162,9 @@ async function measured({ postgres, postgresPid, redis }: Machine, count: number
   return all
 }
 
-async function sizesOf(url: string): Promise<Pick<Measured, 'snapshots' | 'catalogueMb' | 'filesMb'>> {
+async function sizesOf(url: string): Promise<Pick<Measured, 'snapshots' | 'rollbacks' | 'catalogueMb' | 'filesMb'>> {
   const sql = `SELECT (SELECT count(*)::INT FROM ducklake_snapshot) AS snapshots,
+    (SELECT xact_rollback::INT FROM pg_stat_database WHERE datname = current_database()) AS rollbacks,
     (pg_database_size(current_database()) / 1e6)::FLOAT AS "catalogueMb",
     (SELECT coalesce(sum(file_size_bytes), 0) / 1e6 FROM ducklake_data_file WHERE end_snapshot IS NULL)::FLOAT AS "filesMb"`
   return await query(url, sql)
@@ -273,8 +276,8 @@ function linesOf(what: string, all: readonly Measured[]): Line[] {
       `processor time for a million rows: workers ${of(each.workerSeconds)}, PostgreSQL ${of(each.postgresSeconds)}, service ${of(each.serviceSeconds)}`,
       `${each.requests} requests`,
       loadOf(each),
-      `${each.active} of the workers have loaded rows`,
-      `${each.snapshots} snapshots, catalogue ${formatted(each.catalogueMb, 0)} MB, files ${formatted(each.filesMb, 0)} MB`,
+      `rows loaded by ${each.active} of the workers`,
+      `${each.snapshots} snapshots and ${each.rollbacks} rollbacks, catalogue ${formatted(each.catalogueMb, 0)} MB, files ${formatted(each.filesMb, 0)} MB`,
       `largest worker ${formatted(each.peakMb, 0)} MB`,
     ]
     return [
