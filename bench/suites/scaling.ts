@@ -39,13 +39,13 @@ interface Machine {
   readonly redis: RedisServer
 }
 
-interface Served {
+interface ServiceProcess {
   readonly url: string
   readonly pid: number
   readonly requests: () => Promise<number>
 }
 
-interface Measured {
+interface Measurement {
   readonly workers: number
   /** Number of workers that have loaded rows. */
   readonly active: number
@@ -67,7 +67,7 @@ interface Measured {
 }
 
 interface Work {
-  readonly served: Served
+  readonly served: ServiceProcess
   readonly settings: object
   /** Each waits until a part of the work is done. It returns the rows since the start. */
   readonly parts: readonly ((lake: Lake) => Promise<number>)[]
@@ -110,7 +110,7 @@ async function postmasterOf(url: string): Promise<number> {
 }
 
 /** Does the work with this number of workers on a new lake. Measures from the start to the end of each part. */
-async function measured({ postgres, postgresPid, redis }: Machine, count: number, work: Work): Promise<Measured[]> {
+async function measured({ postgres, postgresPid, redis }: Machine, count: number, work: Work): Promise<Measurement[]> {
   await redis.tell('FLUSHALL')
   const catalogue = await postgres.newDatabase()
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-scaling-'))
@@ -133,7 +133,7 @@ async function measured({ postgres, postgresPid, redis }: Machine, count: number
   const readings = () => Promise.all([...pids.map(treeSeconds), work.served.requests()])
   const before = await readings()
   const startedAt = performance.now()
-  const all: Measured[] = []
+  const all: Measurement[] = []
   for (const part of work.parts) {
     const rows = await part(lake)
     const seconds = (performance.now() - startedAt) / 1_000
@@ -162,7 +162,7 @@ async function measured({ postgres, postgresPid, redis }: Machine, count: number
   return all
 }
 
-async function sizesOf(url: string): Promise<Pick<Measured, 'snapshots' | 'rollbacks' | 'catalogueMb' | 'filesMb'>> {
+async function sizesOf(url: string): Promise<Pick<Measurement, 'snapshots' | 'rollbacks' | 'catalogueMb' | 'filesMb'>> {
   const sql = `SELECT (SELECT count(*)::INT FROM ducklake_snapshot) AS snapshots,
     (SELECT xact_rollback::INT FROM pg_stat_database WHERE datname = current_database()) AS rollbacks,
     (pg_database_size(current_database()) / 1e6)::FLOAT AS "catalogueMb",
@@ -177,7 +177,7 @@ const command = async ({ folder, env }: Lake, ...args: readonly string[]) =>
   (await promisify(execFile)(process.execPath, [LAUNCHER, ...args], { cwd: folder, env, maxBuffer: 2 ** 26 })).stdout
 
 /** A backfill of all rows of one report without collections. The lake is empty before. */
-async function backfills(machine: Machine, rows: number): Promise<readonly Measured[]> {
+async function backfills(machine: Machine, rows: number): Promise<readonly Measurement[]> {
   await using service = await startService('none', rows, LATENCY_MS)
   const served = { url: service.url, pid: service.pid, requests: async () => (await service.counters()).requests }
   const settings = {
@@ -199,14 +199,14 @@ async function backfills(machine: Machine, rows: number): Promise<readonly Measu
     const counted = await command(lake, 'query', '--format', 'csv', 'SELECT count(*) FROM main.events')
     if (Number(counted.split('\n')[1]) !== rows) throw new TypeError(`the lake has ${counted} of ${rows} rows`)
   }
-  const all: Measured[] = []
+  const all: Measurement[] = []
   for (const count of WORKERS)
     all.push(...(await measured(machine, count, { served, settings, prepare, parts: [run], check })))
   return all
 }
 
 /** The first sync of eight reports: until six of them are read, and until each record was asked for its audit trail. */
-async function eightReports(machine: Machine): Promise<Readonly<Record<'six' | 'eight', readonly Measured[]>>> {
+async function eightReports(machine: Machine): Promise<Readonly<Record<'six' | 'eight', readonly Measurement[]>>> {
   const settings = {
     defaults: { every: '1h', reconcile_every: 'never' },
     currencies: ['EUR'],
@@ -228,8 +228,8 @@ async function eightReports(machine: Machine): Promise<Readonly<Record<'six' | '
       return runs().reduce((sum, each) => sum + each.rows, 0)
     }
   const parts = [partOf(reportNames.filter((name) => !records.has(name))), partOf(reportNames)]
-  const six: Measured[] = []
-  const eight: Measured[] = []
+  const six: Measurement[] = []
+  const eight: Measurement[] = []
   for (const count of WORKERS) {
     await using served = await startSlowSandbox()
     const [first, second] = await measured(machine, count, { served, settings, parts })
@@ -240,7 +240,7 @@ async function eightReports(machine: Machine): Promise<Readonly<Record<'six' | '
 }
 
 /** Starts the sandbox as a process of its own, so that its processor time is separate. */
-async function startSlowSandbox(): Promise<Served & AsyncDisposable> {
+async function startSlowSandbox(): Promise<ServiceProcess & AsyncDisposable> {
   const args = ['sandbox', '--port', '0', '--rows', String(REPORT_ROWS), '--fault', `slow:${LATENCY_MS}`, '--json']
   const child = spawn(process.execPath, [LAUNCHER, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
@@ -258,14 +258,14 @@ async function startSlowSandbox(): Promise<Served & AsyncDisposable> {
 }
 
 /** Returns how many cores are busy and how many requests are in flight on average. */
-function loadOf({ cores, requests, seconds }: Measured): string {
+function loadOf({ cores, requests, seconds }: Measurement): string {
   const inFlight = (requests * LATENCY_MS) / 1_000 / seconds
   return `${formatted(cores)} of ${availableParallelism()} cores are busy, ${formatted(inFlight, 1)} requests in flight`
 }
 
-function linesOf(what: string, all: readonly Measured[]): Line[] {
+function linesOf(what: string, all: readonly Measurement[]): Line[] {
   const [one] = all
-  const pace = ({ rows, seconds }: Measured) => rows / seconds
+  const pace = ({ rows, seconds }: Measurement) => rows / seconds
   return all.flatMap((each) => {
     const name = `${what}, ${each.workers} ${each.workers === 1 ? 'worker' : 'workers'}`
     const of = (seconds: number) => `${formatted((seconds / each.rows) * MILLION, 0)} s`
@@ -286,7 +286,7 @@ function linesOf(what: string, all: readonly Measured[]): Line[] {
         measured: `${formatted(pace(each), 0)} rows/s`,
         goal: '–',
         isMet: undefined,
-        detail: detail.join('; '),
+        detail: detail.join('. '),
       },
     ]
   })

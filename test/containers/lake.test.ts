@@ -15,7 +15,7 @@ import {
   expectConfined,
 } from './deployment.ts'
 
-interface Counted {
+interface RowCounts {
   readonly rows: number
   readonly keys: number
 }
@@ -39,7 +39,7 @@ const rowsOfService = async (): Promise<number> => {
   const { rows } = (await deployed.control('state')) as { rows: { events: { all: number } } }
   return rows.events.all
 }
-const rowsInLake = async (service = 'lake'): Promise<readonly Counted[]> => {
+const rowsInLake = async (service = 'lake'): Promise<readonly RowCounts[]> => {
   const sql = 'SELECT count(*)::INT AS rows, count(DISTINCT event_id)::INT AS keys FROM main.events'
   return (await deployed.query(sql, service)).map(({ rows, keys }) => ({ rows: Number(rows), keys: Number(keys) }))
 }
