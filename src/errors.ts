@@ -110,7 +110,7 @@ export class SyncError extends Error {
     this.data = details.data ?? {}
   }
 
-  /** Errors of configuration or usage end the program with exit code 2, all others with 1. */
+  /** True for an error of configuration or usage. It ends the program with exit code 2, other errors with 1. */
   get isUsage(): boolean {
     return 'usage' in CODES[this.code]
   }

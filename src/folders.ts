@@ -51,7 +51,7 @@ const OTHER_USERS_BITS = 0o077
 export function isPrivateFolder(folder: string): boolean {
   const found = lstatSync(folder, { throwIfNoEntry: false })
   if (found === undefined || !found.isDirectory() || (found.mode & OTHER_USERS_BITS) !== 0) return false
-  // Windows has no `getuid`.
+  // Windows has no `getuid`, so the owner is not compared there.
   const user = process.getuid?.() ?? found.uid
   return found.uid === user || (user === 0 && found.uid === statSync(dirname(folder)).uid)
 }
@@ -98,7 +98,7 @@ export async function removeFolder(folder: string): Promise<void> {
 
 function asMistake(path: string, thrown: unknown, words: { readonly problem: string; readonly cure: string }): unknown {
   if (!(thrown instanceof Error) || !isMistake(thrown)) return thrown
-  // After the comma, Node's message repeats the call and the path.
+  // Removes the end of Node's message: after the comma, it only repeats the call and the path.
   const reason = thrown.message.split(', ')[0] ?? ''
   const message = `${path} ${words.problem}: ${reason}`
   return new SyncError('WAREHOUSE_MISSING', message, { cure: words.cure, data: { path }, cause: thrown })

@@ -106,7 +106,7 @@ export class Deliveries {
       const { since = formatInstant(clock.now()), tries = 0 } = state.failing ?? {}
       state.failing = { since, tries: tries + 1, why: asSyncError(error).message }
       log.warn({ receiver: name, ...state.failing }, `${name} did not accept a message; it is sent again`)
-      // The operator can have replaced the file with the secret.
+      // Reads the secret again, because the operator can have replaced its file.
       await secret.readAgain()
       throw error
     } finally {
@@ -177,7 +177,7 @@ function requestOf({ format, webhook, secret }: ReceiverConfig, message: Message
   return { url: webhook ?? new URL(revealed), headers, body }
 }
 
-/** PagerDuty's limit of a summary. */
+/** PagerDuty accepts summaries of at most this length. */
 const SUMMARY_CHARS_MAX = 1_024
 
 const BODIES: Readonly<Record<ReceiverConfig['format'], (message: Message, secret: string) => object>> = {
@@ -187,7 +187,7 @@ const BODIES: Readonly<Record<ReceiverConfig['format'], (message: Message, secre
     const head = event === 'data.published' ? 'New data' : event === 'notify.test' ? 'Test' : noticeHead
     const advice = state === 'firing' ? `\nWhat to do: ${cure ?? ''}` : ''
     const text = `*${head}* (${service} on ${host})\n${message}${advice}`
-    // Slack reads these characters as markup.
+    // Replaces three characters that Slack would read as markup.
     return { text: text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;') }
   },
   // An event of the Events API v2. The end of a condition resolves the alert of its beginning.

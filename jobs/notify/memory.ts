@@ -15,7 +15,7 @@ export const Message = z.object({
   id: z.string(),
   event: z.enum(MESSAGE_EVENTS),
   state: z.enum(['firing', 'resolved']).optional(),
-  /** The same text at the beginning and at the end of a condition. Example: `paused events`. */
+  /** Names the condition that begins or ends. Example: `paused events`. */
   condition: z.string().optional(),
   report: report.optional(),
   code: z.string().optional(),
@@ -60,13 +60,13 @@ const Memory = z.object({
 
 export const noticesFileOf = (warehouse: string): string => `${warehouse}.notices.json`
 
-/** Returns the stored state. If the file is missing or unreadable, each receiver starts from the beginning. */
+/** Returns the stored state, or an empty state if the file is missing or unreadable. */
 export const readMemory = (warehouse: string): Promise<z.infer<typeof Memory>> =>
   readFile(noticesFileOf(warehouse), 'utf8')
     .then((text) => Memory.parse(JSON.parse(text)))
     .catch(() => ({ firing: {}, failures: [], receivers: {} }))
 
-/** The state in the process that owns the warehouse. No other process writes the file. */
+/** Opens the stored state. Only the owner of the warehouse calls this function, so no other process writes the file. */
 export async function openNoticeBook(warehouse: string) {
   const file = noticesFileOf(warehouse)
   await removeTemporaryFiles(file).catch(() => undefined)

@@ -127,7 +127,7 @@ export class Requests {
   async promoteMisdated(nowMs: number): Promise<number> {
     let promoted = 0
     for (const name of QUEUES) {
-      // Skips ticks: the class `Schedule` corrects their times.
+      // Skips ticks, because `schedulersIn` (jobs/schedule) corrects their times.
       const delayed = name === 'ticks' ? [] : await this.queue(name).getDelayed()
       for (const job of delayed) {
         const putOffMs = Math.max(job.timestamp, job.processedOn ?? 0)

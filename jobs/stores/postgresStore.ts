@@ -18,7 +18,7 @@ const FACTS = `SELECT current_setting('server_version') AS version,  pg_is_in_re
 const WORKERS = `SELECT count(DISTINCT pid)::int AS workers FROM pg_stat_activity
 WHERE datname = current_database() AND application_name = $1`
 
-/** Throws QUEUE_UNREACHABLE or QUEUE_UNFIT. */
+/** Opens the store. Throws QUEUE_UNREACHABLE or QUEUE_UNFIT. */
 export async function openPostgresStore(address: ServerAddress, opening: Opening): Promise<QueueStore> {
   const { prefix: schema } = opening
   const problems = new ProblemLog(opening, (text) => withoutSecrets(text, address))

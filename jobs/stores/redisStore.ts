@@ -29,7 +29,7 @@ const ASKING = {
 } satisfies RedisOptions
 const WAITING = { ...SHARED, maxRetriesPerRequest: null } satisfies RedisOptions
 
-/** Throws QUEUE_UNREACHABLE or QUEUE_UNFIT. */
+/** Opens the store. Throws QUEUE_UNREACHABLE or QUEUE_UNFIT. */
 export async function openRedisStore(address: ServerAddress, opening: Opening): Promise<QueueStore> {
   const problems = new ProblemLog(opening, (text) => withoutSecrets(text, address))
   const asking = await connect(new Redis(address.url.href, ASKING), address)
@@ -95,7 +95,7 @@ async function findingsOf(redis: Redis): Promise<readonly StoreFinding[]> {
   })
 }
 
-/** Returns undefined if the server forbids CONFIG, as many hosted servers do. */
+/** Returns a setting of Redis, or undefined if the server forbids CONFIG, as many hosted servers do. */
 async function readSetting(redis: Redis, name: string): Promise<string | undefined> {
   const answer: unknown = await redis.config('GET', name).catch(() => undefined)
   return Array.isArray(answer) ? String(answer[1] ?? '') : undefined
@@ -189,5 +189,5 @@ function redisValues(redis: Redis, prefix: string): SharedValues {
   }
 }
 
-/** Redis accepts only positive integers as a number of milliseconds. */
+/** Returns a positive integer, because Redis accepts no other number of milliseconds. */
 const whole = (ms: number): number => Math.max(1, Math.ceil(ms))

@@ -126,7 +126,7 @@ export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, par
     kind,
     queue,
     worker,
-    /** A key that is derived from the client secret encrypts the shared token. */
+    /** Returns the store of the shared token, which is encrypted with a key that is derived from the client secret. */
     tokens: (access: { readonly identity: string; readonly secret: Secret }) =>
       sharedTokens({ values, clock, access, leaseMs }),
     values,

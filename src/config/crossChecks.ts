@@ -24,7 +24,7 @@ export function* missingSettings(value: unknown, env: Environment): Generator<Fi
 
 export function* clashingSettings(raw: RawConfig, { env, folder }: Sources): Generator<Finding> {
   const { warehouse, published } = filesOf(raw, folder)
-  // A publication would overwrite the warehouse.
+  // If both were one file, a publication would overwrite the warehouse.
   if (warehouse === published) yield { at: ['published'], problem: 'published must be another file than warehouse' }
   yield* columnProblems(raw)
   yield* servingProblems(raw, env)

@@ -71,7 +71,7 @@ async function addRoutes(app: FastifyInstance, options: ConsoleOptions & { reado
   const { clock, log, backendOf, version, token, viewToken, host, port } = options
   const sessions = openSessions(clock)
   const gate = { token, viewToken, host, cookie: `tidemark_${port}`, sessions, countGuess: guessCounter(app) }
-  // The API accepts only JSON. Fastify accepts plain text too by default.
+  // The API accepts only JSON, so it rejects plain text, which Fastify accepts by default.
   app.removeContentTypeParser('text/plain')
   answerFailures(app, log)
   await addHeaders(app)

@@ -29,7 +29,7 @@ export async function addPageFiles(app: FastifyInstance): Promise<void> {
   const inPage = (file: string) => path.join(PAGE, file)
   add('/', inPage('index.html'), { open: false })
   add('/login', inPage('login.html'), { open: true })
-  // The page's addresses have a '#', such as `/#/runs`. People also write them without it.
+  // The page's addresses have a '#', such as `/#/runs`. Addresses without it are redirected.
   for (const view of ['reports', 'runs', 'rejected', 'backfills'])
     for (const url of [`/${view}`, `/${view}/:name`])
       app.get(url, (request, reply) => reply.redirect(`/#${request.url}`))

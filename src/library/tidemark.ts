@@ -24,7 +24,7 @@ import { type Run, startRun, type Tell } from './run.ts'
 
 export type { Run } from './run.ts'
 
-/** Where the configuration is. */
+/** The sources of the configuration. */
 export interface TidemarkOptions {
   /** The configuration file. If undefined, `tidemark.yaml` in `cwd`, if it exists. */
   readonly config?: string | undefined

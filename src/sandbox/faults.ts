@@ -54,7 +54,7 @@ type Fault = ReturnType<typeof parseFault>
 
 const FAULT_TEXT = /^(?<name>[a-z0-9-]+)(?:\*(?<count>\d+))?(?:@(?<place>[a-z_]+))?(?::(?<argument>.+))?$/
 
-/** Throws USAGE_INVALID for an unknown name, report or argument, because the fault would have no effect. */
+/** Returns the parts of a fault. Throws USAGE_INVALID if one is unknown, because the fault would have no effect. */
 export function parseFault(text: string) {
   const groups = FAULT_TEXT.exec(text.trim())?.groups ?? {}
   const { name = '', count, place, argument } = groups

@@ -106,7 +106,7 @@ async function startWorker(tidemark: Tidemark, { clock, stop: { signal } }: Shel
 
 const POLL_EVERY_MS = 100
 
-/** Throws the error of the first report that has failed. */
+/** Reads all reports. Throws the error of the first report that has failed, or of the publication. */
 async function syncAll(tidemark: Tidemark, { stop: { signal } }: Shell): Promise<void> {
   const { outcomes, publishError } = await tidemark.sync([], { signal })
   const problem = outcomes.find(({ error }) => error !== undefined)?.error ?? publishError

@@ -144,7 +144,7 @@ function download({ columns, rows }) {
   URL.revokeObjectURL(href)
 }
 
-/** NULL is an empty field and an empty text is `""`, as in "tidemark query --format csv". @param {string | null} value */
+/** Returns a CSV field: empty for NULL, `""` for an empty text, as in `tidemark query`. @param {string | null} value */
 const fieldOf = (value) => value?.replace(/^$|[^]*[",\r\n][^]*/, (text) => `"${text.replaceAll('"', '""')}"`) ?? ''
 
 /** @param {Tables} tables */
