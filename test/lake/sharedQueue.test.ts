@@ -85,13 +85,17 @@ it('a worker that slept in a run commits nothing when it wakes, because another 
   shop.sandbox.setFaults([])
   const [heir] = (await shop.workers(1)) as [Running]
   await until(() => ended(heir, REPORT) > 0)
-  const done = `SELECT run_id, state FROM tidemark.runs WHERE report = '${REPORT}'`
-  const before = await shop.rows(done)
+  const before = linesOf(sleeper).length
   sleeper.kill('SIGCONT')
-  await until(() => ended(sleeper, REPORT, 'stopped') > 0)
+  // It notices that it has lost its locks, and opens the lake again.
+  await until(() =>
+    linesOf(sleeper)
+      .slice(before)
+      .some(({ msg }) => msg.includes(OWNS)),
+  )
   await stopAll([sleeper, heir])
-  expect(await shop.rows(done)).toEqual(before)
-  expect(before).toEqual([{ run_id: expect.any(String), state: 'done' }])
+  const states = `SELECT DISTINCT state FROM tidemark.runs WHERE report = '${REPORT}'`
+  expect(await shop.rows(states)).toEqual([{ state: 'done' }])
   expect(ended(sleeper, REPORT)).toBe(0)
   expect(await shop.problems(REPORT)).toEqual([])
 })
