@@ -12,17 +12,27 @@ export interface ProjectParts {
   readonly folder: string
   readonly published: string
   readonly sources: string
+  /** The name of the database in the sources. Default: `published`. */
+  readonly alias?: string
+  /** Files of DuckDB's extensions that dbt loads before it attaches. */
+  readonly extensions?: readonly string[]
 }
 
 /** Copies the project, and attaches the published copy as the sources expect it. */
-export async function aProject({ folder, published, sources }: ProjectParts): Promise<void> {
+export async function aProject({
+  folder,
+  published,
+  sources,
+  alias = 'published',
+  extensions = [],
+}: ProjectParts): Promise<void> {
   await mkdir(folder, { recursive: true })
   for (const part of ['dbt_project.yml', 'models']) {
     await cp(path.join(import.meta.dirname, part), path.join(folder, part), { recursive: true })
   }
   await writeFile(path.join(folder, 'models/sources.yml'), sources)
-  const attach = [{ path: published, alias: 'published', read_only: true }]
-  const dev = { type: 'duckdb', path: path.join(folder, 'models.duckdb'), attach, threads: 2 }
+  const attach = [{ path: published, alias, read_only: true }]
+  const dev = { type: 'duckdb', path: path.join(folder, 'models.duckdb'), attach, extensions, threads: 2 }
   await writeFile(
     path.join(folder, 'profiles.yml'),
     stringify({ tidemark_reading: { target: 'dev', outputs: { dev } } }),

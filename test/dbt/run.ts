@@ -8,6 +8,7 @@ import path from 'node:path'
 import { parse } from 'yaml'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
 import { aWorld, type World } from '../cli/support.ts'
+import { readLakeWithDbt } from './lake.ts'
 import { aProject, dbt } from './project.ts'
 import { aPython, type Python } from './python.ts'
 import { readWithCli, readWithNode, readWithPython } from './readers.ts'
@@ -48,6 +49,14 @@ async function everything(having: Python): Promise<void> {
   await notebookIsRight(having, { world, published })
   await brokenIsFound(having, { world, sources, published })
   await readWhileItChanges(having, { world, project, published })
+  await lakeIsRead(having)
+}
+
+async function lakeIsRead(having: Python): Promise<void> {
+  const { runs, events } = await readLakeWithDbt(having)
+  for (const { command, code, last, output } of runs) say(code === 0, `dbt ${command} on a lake: ${last}`, output)
+  for (const { service, model } of [events.live, events.all])
+    say(service === model, `a model on a lake counts ${model} events, the service ${service}`, '')
 }
 
 /** What dbt made of the history: the edited events have two versions each, and every event has one that is open. */

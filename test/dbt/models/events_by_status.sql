@@ -1,3 +1,4 @@
+{{ config(materialized='table') }}
 -- How many events there are in each status, and how many of them have a submission.
 select
     events.status,
