@@ -32,7 +32,7 @@ export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('pause'), reports }),
   // With `onlyRefused`, ends only pauses that began when the service refused a report, not those of an operator.
   z.strictObject({ do: z.literal('resume'), reports, onlyRefused: z.boolean().optional() }),
-  z.strictObject({ do: z.literal('cancel'), id: z.string().min(1) }),
+  z.strictObject({ do: z.literal('cancel'), id: z.string() }),
   z.strictObject({ do: z.literal('retry-rejected'), reports }),
   // `keys`: values of `tidemark.rejected_rows.key`. If undefined, all rejected rows of the reports are dismissed.
   z.strictObject({ do: z.literal('dismiss-rejected'), reports, keys: z.array(z.string()).min(1).optional() }),

@@ -96,7 +96,7 @@ const cancel: Operation<'cancel'> = async (engine, { id }) => {
   const backfillBefore = await cancelledBefore(engine.context, id)
   const before = backfillBefore === undefined ? engine.cancelledBefore?.(id) : `the backfill of ${backfillBefore}`
   if (before !== undefined) return { cancelled: id, what: before, isAlready: true }
-  throw new SyncError('USAGE_INVALID', `no run and no backfill ${id} runs or waits`, {
+  throw new SyncError('USAGE_INVALID', `no run and no backfill "${id}" runs or waits`, {
     cure: 'Run "tidemark status": it shows what runs and what waits, with identifiers. A run of another command ends with Ctrl-C there.',
   })
 }

@@ -31,9 +31,14 @@ it('an order that fails has the report and the code of its error', async () => {
   await using world = await aWorld({ sandbox: { rows: 5, faults: ['403@enquiries'] } })
   await world.run('sync', 'events', 'enquiries')
   await world.run('cancel', 'nothing-of-this-name')
+  expect(await world.run('cancel', '')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('tidemark status') as string,
+  })
   await world.run('pause', 'events')
   expect(await ordersIn(world.folder)).toMatchObject([
     { what: 'sync', result: 'failed: enquiries REPORT_FORBIDDEN' },
+    { what: 'cancel', result: 'USAGE_INVALID' },
     { what: 'cancel', result: 'USAGE_INVALID' },
     { what: 'pause', result: 'done' },
   ])
