@@ -79,26 +79,30 @@ const turnOf = (
 const rowsFrom = (from: number, name: string) =>
   Array.from({ length: 12 }, (_, n) => ({ eventId: from + n, name, meetingRooms: [{ id: 1, name }] }))
 
+const formsFrom = (from: number, version: number) =>
+  Array.from({ length: 12 }, (_, n) => ({ submissionId: from + n, formId: version, attachments: [{ id: 1, version }] }))
+
 const parquetFiles = ({ data }: LakePlace): string[] =>
   readdirSync(data, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.parquet'))
 
-it('a year of ticks, one each third day, leaves few files, snapshots and catalogue rows, and each row once', async () => {
-  const TICKS = 122
-  const EVERY_MS = 3 * DAY_MS
-  const options = { snapshotsMs: 30 * DAY_MS }
+it('a year of ticks, one each week, leaves few files, snapshots and catalogue rows, and each row once', async () => {
+  const TICKS = 52
+  const KEPT_TICKS = 7
+  const forms = reportOf('merf_submissions')
+  const options = { snapshotsMs: KEPT_TICKS * WEEK_MS }
   await using lake = await aLake('sqlite')
   const own = await lake.open()
-  const clock = aClock(Number(systemClock.now()) / 1_000 - TICKS * EVERY_MS)
+  const clock = aClock(Number(systemClock.now()) / 1_000 - TICKS * WEEK_MS)
   await using catalogue = await Database.open(':memory:', { memory: '128MB' })
   await catalogue.run(`LOAD '${extensionsFolder()}/sqlite_scanner.duckdb_extension'`)
   await catalogue.run(`ATTACH '${lake.place.at}' AS c (TYPE sqlite)`)
   const worst = { files: 0, snapshots: 0, catalogue_rows: 0, onDisk: 0 }
   for (let tick = 0; tick < TICKS; tick += 1) {
-    // Each tick changes 24 of 60 events.
-    const rows = [...rowsFrom((tick * 12) % 60, `tick ${tick}`), ...rowsFrom((tick * 12 + 24) % 60, `tick ${tick}`)]
+    // Each tick changes 24 of 60 rows.
+    const rows = [tick * 12, tick * 12 + 24].flatMap((from) => formsFrom(from % 60, tick))
     const now = clock.now()
-    await loadRows(own, events, rows, { observedAt: now, now, runId: `run-${tick}` })
-    if (tick % 7 === 0) await own.warehouse.trimBooks(minusMs(now, 30 * DAY_MS))
+    await loadRows(own, forms, rows, { observedAt: now, now, runId: `run-${tick}` })
+    if (tick % 4 === 0) await own.warehouse.trimBooks(minusMs(now, KEPT_TICKS * WEEK_MS))
     // DuckLake stamps with the real clock. The test moves these times to the simulated time.
     const time = formatInstant(now).replace('T', ' ').replace('Z', '+00')
     await catalogue.run(`UPDATE c.ducklake_snapshot SET snapshot_time = '${time}' WHERE snapshot_time > '${time}'`)
@@ -110,13 +114,14 @@ it('a year of ticks, one each third day, leaves few files, snapshots and catalog
     for (const figure of ['files', 'snapshots', 'catalogue_rows'] as const)
       worst[figure] = Math.max(worst[figure], turn?.after?.[figure] ?? Infinity)
     worst.onDisk = Math.max(worst.onDisk, parquetFiles(lake.place).length)
-    clock.pass(EVERY_MS)
+    clock.pass(WEEK_MS)
   }
   console.info(JSON.stringify(worst))
   const [found] = await own.warehouse.rows(
-    `SELECT count(*) AS rows, count(DISTINCT event_id) AS keys, (SELECT count(*) FROM events__meeting_rooms WHERE NOT is_deleted) AS rooms FROM events`,
+    `SELECT count(*) AS rows, count(DISTINCT submission_id) AS keys,
+      (SELECT count(*) FROM merf_submissions__attachments WHERE NOT is_deleted) AS files FROM merf_submissions`,
   )
-  expect(found).toEqual({ rows: 60, keys: 60, rooms: 60 })
+  expect(found).toEqual({ rows: 60, keys: 60, files: 60 })
   // Without upkeep there would be a snapshot for each load, and two or more files.
   expect(worst.snapshots).toBeLessThan(80)
   expect(worst.files).toBeLessThan(200)
