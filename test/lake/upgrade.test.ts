@@ -1,10 +1,30 @@
 /** A catalogue of an older DuckLake is upgraded only by a command, after a copy. A newer one is left alone. */
+import { existsSync, readFileSync } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { aWorld, type World } from '../cli/support.ts'
+import { ROOT } from '../rules/source.ts'
 import { extensionsFolder } from '../support/extensions.ts'
 import { type PostgresServer, startPostgresHere } from '../support/postgresServer.ts'
 import { inPython, pythonDuckdb } from '../support/pythonDuckdb.ts'
+import { urlOf } from './lakeside.ts'
+
+/** Returns the statements of docs/LAKE.md that put the copy back. */
+const goingBack = (): string =>
+  /```sql back\n(.*?)```/s.exec(readFileSync(join(ROOT, 'docs/LAKE.md'), 'utf8'))?.[1] ?? ''
+
+/** Executes SQL in the catalogue's database, as `psql` does. */
+async function inPsql(connection: string, sql: string): Promise<void> {
+  const client = new Client({ connectionString: urlOf(connection) })
+  await client.connect()
+  try {
+    await client.query(sql)
+  } finally {
+    await client.end()
+  }
+}
 
 /** DuckDB 1.4 writes format 0.3 of DuckLake. */
 const OLDER = '1.4.4'
@@ -72,6 +92,25 @@ describe.each(['sqlite', 'postgres'] as const)('a catalogue in %s', (catalogue) 
     const isFile = catalogue === 'sqlite'
     expect(await (isFile ? old.readOlder(copy) : old.readOlder(old.at, `, METADATA_SCHEMA '${copy}'`))).toBe('100')
     await expect(old.readOlder(old.at)).rejects.toThrow(/Only DuckLake versions .* are supported/)
+  })
+
+  it('goes back by the copy, as the document shows: the older DuckLake reads it, and it can be upgraded again', async () => {
+    await using old = await anOldLake(catalogue)
+    const { world } = old
+    const { copy } = JSON.parse((await world.run('lake', 'upgrade', '--json')).stdout) as { copy: string }
+    if (catalogue === 'sqlite') {
+      for (const part of ['', '-wal', '-shm']) await rm(old.at + part, { force: true })
+      for (const part of ['', '-wal'].filter((each) => existsSync(copy + each)))
+        await rename(copy + part, old.at + part)
+    }
+    if (catalogue === 'postgres') await inPsql(old.at, goingBack().replaceAll('COPY', copy))
+    expect(await old.readOlder(old.at)).toBe('100')
+    expect((await world.run('query', 'SELECT 1')).stderr).toContain('LAKE_OUTDATED')
+    const upgraded = await world.run('lake', 'upgrade')
+    expect(upgraded.code, upgraded.stderr).toBe(0)
+    const synced = await world.run('sync', 'events', '--quiet')
+    expect(synced.code, synced.stdout + synced.stderr).toBe(0)
+    expect((await world.run('query', '--format', 'csv', 'SELECT count(*) FROM notes')).stdout).toContain('100')
   })
 
   it('of a newer DuckLake is refused by every command, the upgrade too', async () => {
