@@ -34,7 +34,8 @@ export interface StatusDocument {
 }
 
 export interface WorkshopOptions {
-  readonly store: Store
+  /** A queue that exists already, as a URL, or one that the workshop starts. */
+  readonly store: Store | `postgres://${string}`
   readonly sandbox?: SandboxOptions
   readonly settings?: Readonly<Record<string, unknown>>
   readonly env?: NodeJS.ProcessEnv
@@ -44,7 +45,7 @@ const LOCK_MS = '1500'
 
 export async function aWorkshop({ store, sandbox, settings = {}, env = {} }: WorkshopOptions): Promise<Workshop> {
   const redis = store === 'redis' ? await startRedis() : undefined
-  const queue = { queue: redis?.url ?? 'embedded' }
+  const queue = { queue: redis?.url ?? store }
   const world = await aWorld({ ...(sandbox && { sandbox }), settings: { ...ONLY_EVENTS, ...settings, ...queue }, env })
   if (store === 'embedded') await copyEmbeddedStore(`${world.folder}/data/warehouse.duckdb.queue`)
   const started: Running[] = []

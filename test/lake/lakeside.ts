@@ -1,6 +1,8 @@
 /** Several workers as real processes on one lake in PostgreSQL and one queue in Redis, in one folder. */
 import { join } from 'node:path'
 import { expect } from 'vitest'
+import { openStore } from '../../jobs/stores/openStore.ts'
+import type { QueueStore } from '../../jobs/stores/store.ts'
 import { reportNames, type ReportName } from '../../schema/index.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/config.ts'
@@ -11,7 +13,7 @@ import { type Running, SECRET_TEXT } from '../cli/support.ts'
 import { aWorkshop, hasSaid, linesOf, OWNS, until, type Workshop, type WorkshopOptions } from '../jobs/support.ts'
 import { extensionsFolder } from '../support/extensions.ts'
 import type { PostgresServer } from '../support/postgresServer.ts'
-import { differencesOf } from '../sync/stories.ts'
+import { differencesButAbsence } from '../sync/stories.ts'
 import { untrueBooks, type Stage } from '../sync/kills.ts'
 
 export interface Lakeside extends Workshop {
@@ -22,19 +24,26 @@ export interface Lakeside extends Workshop {
   workers(count: number): Promise<Running[]>
   /** Starts a worker that reaches the catalogue at another port. */
   workerAt(port: number): Running
+  /** Runs work with the queue of all workers. */
+  queue<T>(work: (store: QueueStore) => Promise<T>): Promise<T>
   /** Rows that the lake lacks, has twice or has in another version than the service, and marks ahead of their rows. */
   problems(...reports: WorldReport[]): Promise<string[]>
+  /** The problems that the lake may never have, also while runs are busy: rows twice, and marks ahead of their rows. */
+  disorder(...reports: WorldReport[]): Promise<string[]>
 }
 
 /** With three workers on a busy machine, a worker can be slow for seconds. It must not lose its locks meanwhile. */
 const LOCK_MS = '10000'
 
-export async function aLakeside(
-  postgres: PostgresServer,
-  options: Omit<WorkshopOptions, 'store'> = {},
-): Promise<Lakeside> {
+export interface LakesideOptions extends Omit<WorkshopOptions, 'store'> {
+  /** Default: a Redis of the test's own. */
+  readonly queue?: 'redis' | 'postgres'
+}
+
+export async function aLakeside(postgres: PostgresServer, options: LakesideOptions = {}): Promise<Lakeside> {
   const at = await postgres.newDatabase()
-  const shop = await aWorkshop({ ...options, store: 'redis' })
+  const queueUrl = options.queue === 'postgres' ? urlOf(await postgres.newDatabase()) : undefined
+  const shop = await aWorkshop({ ...options, store: queueUrl ?? 'redis' })
   const data = join(shop.folder, 'files')
   const extensions = extensionsFolder()
   const lake = { warehouse: `ducklake:postgres:${at}`, lake_data: data, extensions }
@@ -42,6 +51,11 @@ export async function aLakeside(
   const place = { catalogue: 'postgres', at, data: `${data}/`, extensions } as const
   const openToRead = () => openLake(place, { memory: '256MB', readOnly: true })
   const start = () => shop.worker('--lock', LOCK_MS)
+  const onStage = async (work: (stage: Stage) => Promise<string[]>): Promise<string[]> => {
+    const config = await loadConfig({ cwd: shop.folder, env: { REPORTING_CLIENT_SECRET: SECRET_TEXT } })
+    await using lake = await openToRead()
+    return await work({ sandbox: shop.sandbox, warehouse: lake as unknown as Warehouse, config })
+  }
   return {
     ...shop,
     worker: start,
@@ -60,12 +74,17 @@ export async function aLakeside(
         env: { TIDEMARK_WAREHOUSE: `ducklake:postgres:${at.replace(/port=\d+/, `port=${port}`)}` },
         isTied: true,
       }),
-    problems: async (...reports) => {
-      const config = await loadConfig({ cwd: shop.folder, env: { REPORTING_CLIENT_SECRET: SECRET_TEXT } })
-      await using lake = await openToRead()
-      const stage: Stage = { sandbox: shop.sandbox, warehouse: lake as unknown as Warehouse, config }
-      return [...(await differencesOf(stage, ...reports)), ...(await untrueBooks(stage))]
+    queue: async (work) => {
+      const setting = queueUrl ?? shop.redis?.url ?? ''
+      await using store = await openStore(setting, { directory: '', clock: systemClock })
+      return await work(store)
     },
+    problems: (...reports) =>
+      onStage(async (stage) => [
+        ...(await differencesButAbsence(stage, ...reports)),
+        ...(await untrueBooks(stage, reports)),
+      ]),
+    disorder: (...reports) => onStage((stage) => untrueBooks(stage, reports)),
   }
 }
 
@@ -84,7 +103,7 @@ export async function untilRunEnds(workers: readonly Running[], report: ReportNa
 export const complaints = (workers: readonly Running[]): string[] =>
   workers.flatMap((worker) => linesOf(worker).filter(({ level }) => level >= 40)).map((line) => JSON.stringify(line))
 
-export const RARELY = { every: '1h', reconcile_every: 'never' }
+export const RARELY = { every: '1d', reconcile_every: 'never' }
 
 export async function stopAll(workers: readonly Running[]): Promise<void> {
   for (const worker of workers) worker.kill('SIGTERM')
@@ -94,3 +113,9 @@ export async function stopAll(workers: readonly Running[]): Promise<void> {
 
 export const pause = (ms: number): Promise<void> => systemClock.sleep(ms)
 export const ALL = reportNames
+
+/** Returns the URL form of a connection string such as `host=… port=… user=… dbname=…`. */
+export function urlOf(connection: string): `postgres://${string}` {
+  const { host, port, user, dbname } = Object.fromEntries(connection.split(' ').map((part) => part.split('=')))
+  return `postgres://${user}@${host}:${port}/${dbname}`
+}
