@@ -80,13 +80,14 @@ async function prepare(sql: Pick<Sql, 'run' | 'rows'>, place: LakePlace): Promis
   if (storage !== undefined) await allowStorage(sql, data, storage)
 }
 
-/** Returns the ATTACH statement. SQLite's write-ahead log lets a writer commit while others read. */
+/** Returns the ATTACH statement. SQLite's write-ahead log, which only a writer can begin, lets a writer commit while others read. */
 function attachSql({ catalogue, at, data, snapshot }: LakePlace, as: string, access: keyof typeof ACCESS): string {
-  const own = catalogue === 'sqlite' ? `, META_JOURNAL_MODE 'WAL', META_BUSY_TIMEOUT 5000` : ''
+  const own = catalogue === 'sqlite' ? `${access === 'read' ? '' : WAL}, META_BUSY_TIMEOUT 5000` : ''
   const state = snapshot === undefined ? '' : `, SNAPSHOT_VERSION ${snapshot}`
   return `ATTACH ${text(`ducklake:${catalogue}:${at}`)} AS ${as} (DATA_PATH ${text(data)}${own}${ACCESS[access]}${state})`
 }
 
+const WAL = `, META_JOURNAL_MODE 'WAL'`
 const ACCESS = {
   write: '',
   read: ', READ_ONLY, CREATE_IF_NOT_EXISTS false',
