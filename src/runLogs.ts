@@ -58,7 +58,7 @@ export function openRunLogs(directory: string, clock: Clock) {
     /** Stores a log line of a run. Never throws, because a full disk must not end the run. */
     take: (line: string): void => {
       const found = /"runId":"([^"]+)"/.exec(line)?.[1]
-      // V8 stores a part of a string as a reference to the whole string. Without the copy, each run would keep a log line.
+      // Copies the text. V8 stores a part of a string as a reference, so each run would keep a log line in memory.
       const runId = found && Buffer.from(found).toString()
       if (runId === undefined || !hasRoom(runId)) return
       try {
@@ -71,7 +71,7 @@ export function openRunLogs(directory: string, clock: Clock) {
     },
     /** Returns whether this process has begun the file of a new hour. Then it is time to call `trim`. */
     beganHour: () => beganHour,
-    /** Removes files of hours before `before`, and the oldest files above LOGS_BYTES_MAX. Returns the number of files. */
+    /** Removes files of hours before `before`, and the oldest above LOGS_BYTES_MAX. Returns how many were removed. */
     trim: async (before: Instant): Promise<number> => {
       const oldest = `${formatInstant(before).slice(0, 13)}.jsonl`
       let bytes = 0

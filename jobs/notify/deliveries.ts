@@ -161,7 +161,7 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.name : 'unknown'
 }
 
-/** Returns a request at the time `unixS` (seconds since 1970). The Standard Webhooks specification defines its signature. */
+/** Returns a request at the time `unixS` (seconds). In the format `plain`, it is signed as Standard Webhooks defines. */
 function requestOf({ format, webhook, secret }: ReceiverConfig, message: Message, unixS: number) {
   const revealed = secret.reveal()
   const body = JSON.stringify(BODIES[format](message, revealed))

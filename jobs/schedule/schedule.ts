@@ -1,4 +1,4 @@
-/** The schedule of runs in BullMQ. A store can lose data, so the schedule is compared with the settings every minute. */
+/** The schedule of runs in BullMQ. It is compared with the settings every minute, because a store can lose data. */
 import { getNextMillis, type Queue } from 'bullmq'
 import { reportNames } from '../../schema/index.ts'
 import type { Config, ReportConfig, Rhythm } from '../../src/config/config.ts'

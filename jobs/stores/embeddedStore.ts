@@ -13,7 +13,7 @@ import { folderRefused, ownFileRefused, makeFolder } from '../../src/folders.ts'
 
 /** Below this limit the disk counts as full, because PGlite's write-ahead log grows by 16 MiB at a time. */
 const FREE_BYTES_MIN = 16 * 1_048_576
-/** No other process adds jobs, and a new job wakes its worker. So workers seldom look for jobs (`drainDelay`: seconds). */
+/** A new job wakes its worker, and no other process adds jobs. So workers seldom look for jobs (every 60 s). */
 const WORKER_OPTIONS = { drainDelay: 60, stalledInterval: MINUTE_MS }
 /** A full disk can cause these errors. They are then replaced by DISK_FULL. */
 const FULL_DISK_CODES: readonly ErrorCode[] = ['QUEUE_UNFIT', 'UNEXPECTED']

@@ -112,7 +112,7 @@ function withValueAt(whole: unknown, path: readonly string[], value: unknown): u
 const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Converts a section such as `warehouse: { lake: postgres://…, data: s3://… }` to the settings `warehouse`, `lake_data`. */
+/** Converts the section `warehouse: { lake: postgres://…, data: s3://… }` to the settings `warehouse`, `lake_data`. */
 export function flatSettings(value: unknown): unknown {
   if (!isMap(value) || !isMap(value['warehouse'])) return value
   const { lake, ...others } = value['warehouse']

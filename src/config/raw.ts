@@ -172,7 +172,7 @@ export function limitsOf(raw: z.output<typeof limits>) {
   }
 }
 
-/** Returns the schema. It has a section for each report, so it is made after the reports of `reports_from` are loaded. */
+/** Returns the schema. It has a section per report, so it is made after the reports of `reports_from` are loaded. */
 export const rawConfig = () =>
   z
     .strictObject({

@@ -151,7 +151,7 @@ function resolveReport(report: RegisteredReport, raw: RawConfig, onlyReports: re
     privacy: { columns: own.columns ?? {}, excludePayload: own.exclude_payload ?? false },
     /** True if runs also request rows by creation time: a filter by modification time can miss unedited rows. */
     askCreated: created !== undefined && (own.ask_created ?? true),
-    /** The kinds of audited records. Example: `{ entityId: 3, follows: 'events' }` audits the changed rows of `events`. */
+    /** The kinds of audited records. Example: `{ entityId: 3, follows: 'events' }` audits changed rows of `events`. */
     entities: (own.entities ?? []).map((entity) => ({ entityId: entity.entity_id, follows: entity.follows })),
   }
 }

@@ -1,4 +1,4 @@
-/** Tidemark as a library: `import { openTidemark } from 'tidemark'`. Importing it opens nothing and loads no database. */
+/** Tidemark as a library: `import { openTidemark } from 'tidemark'`. The import opens nothing and loads no database. */
 import type { Sandbox, SandboxOptions } from '../sandbox/server.ts'
 import type { Tidemark, TidemarkOptions } from './tidemark.ts'
 

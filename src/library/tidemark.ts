@@ -265,7 +265,7 @@ export class Tidemark implements AsyncDisposable {
   }
 }
 
-/** Returns Tidemark with this configuration. Throws CONFIG_INVALID. Prints log lines only if TIDEMARK_LOG_LEVEL is set. */
+/** Returns Tidemark with this configuration. Throws CONFIG_INVALID. Logs only if TIDEMARK_LOG_LEVEL is set. */
 export async function openTidemark({ config: file, cwd = process.cwd(), env = process.env }: TidemarkOptions) {
   const config = await loadConfig({ env, cwd, ...(file !== undefined && { file }) })
   const level = logLevelOf(env, 'silent')

@@ -41,7 +41,7 @@ const WARRANTS = `
 export const warrantsOf = (sql: Pick<Sql, 'rows'>, statement: string): Promise<Warrant[]> =>
   sql.rows<Warrant>(WARRANTS, [statement])
 
-/** Returns a warrant in words. Example: `events: complete up to 2026-01-31T06:00:00Z; deletions show by flag; 2 rejected rows`. */
+/** Returns a warrant in words. Example: `events: complete up to 2026-01-31T06:00:00Z; deletions show by flag`. */
 export function warrantText({ report, complete_up_to: mark, ...warrant }: Warrant): string {
   const { gaps, deletes_visible: deletes, rejected, misfits, not_running_because: stopped } = warrant
   const parts = [

@@ -1,4 +1,4 @@
-/** Routes that only read: changes, the overview, one report, runs with their log, jobs, rejected rows, and backfills. */
+/** Routes that only read: changes, the overview, one report, runs and their logs, jobs, rejected rows, backfills. */
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { z } from 'zod'

@@ -107,7 +107,7 @@ function clockText(seconds) {
 
 const SPARK = { width: 112, height: 26, bars: 12 }
 
-/** Returns a bar for each of the last runs. The bar's height shows the number of rows. @param {readonly number[]} rows */
+/** Returns a bar for each of the last runs. Its height shows the number of rows. @param {readonly number[]} rows */
 export function spark(rows) {
   if (rows.length === 0) return ''
   const max = Math.max(1, ...rows)
