@@ -25,7 +25,7 @@ export function consumeWindows(consumers: JobConsumers, puller: PullerContext): 
       const { ask } = task.data
       const { signal } = task
       const { report, fence } = ask
-      // A backfill begins only if its report is not paused. So the client forgets an earlier refusal (403) of it.
+      // A backfill begins only if its report is not paused, so the client forgets that the service refused it (403).
       if (lastBackfillEpochs.get(report) !== fence.epoch) context.client.forgetRefusal(report)
       lastBackfillEpochs.set(report, fence.epoch)
       using _checking = abortWhenUnwanted(task, puller)

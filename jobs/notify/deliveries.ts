@@ -161,7 +161,7 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.name : 'unknown'
 }
 
-/** Returns a request at the time `unixS` (seconds). In the format `plain`, it is signed as Standard Webhooks defines. */
+/** Returns a request at the time `unixS` (seconds). In the format `plain`, it is signed (Standard Webhooks). */
 function requestOf({ format, webhook, secret }: ReceiverConfig, message: Message, unixS: number) {
   const revealed = secret.reveal()
   const body = JSON.stringify(BODIES[format](message, revealed))

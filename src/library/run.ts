@@ -6,7 +6,7 @@
  */
 export type Run<Answer, Event> = Promise<Answer> & AsyncIterable<Event>
 
-/** Resolves when the loop has taken the event. A caller that does not wait adds the event to a queue. */
+/** Resolves when the loop has taken the event. If the caller does not wait, events for the loop form a queue. */
 export type Tell<Event> = (event: Event) => Promise<void>
 
 /** Starts `work` only after the calling code has run on, so that a loop over the events misses none of them. */

@@ -39,7 +39,7 @@ const atLeast = (least: number) => {
 }
 
 const Options = z.object({
-  /** There are as many budgets and MERF submissions as events. Other reports have half as many rows. */
+  /** The number of events, of budgets and of MERF submissions. Other reports have half as many rows. */
   rows: atLeast(1).default(500),
   seed: z.int(WHOLE).default(1),
   port: atLeast(0).default(0),
