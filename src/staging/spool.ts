@@ -148,7 +148,7 @@ export class Spool implements AsyncDisposable {
     try {
       if (open !== undefined) await closeAll(open)
     } finally {
-      await rm(this.#directory, { recursive: true, force: true })
+      if (this.#segments > 0) await rm(this.#directory, { recursive: true, force: true })
     }
   }
 
