@@ -124,10 +124,10 @@ it('a year of ticks, one each second week, leaves few files, snapshots and catal
   )
   expect(found).toEqual({ rows: 60, keys: 60, files: 60 })
   // Without upkeep there would be a snapshot for each load, and two or more files.
-  expect(worst.snapshots).toBeLessThan(80)
-  expect(worst.files).toBeLessThan(200)
-  expect(worst.onDisk).toBeLessThan(250)
-  expect(worst.catalogue_rows).toBeLessThan(2_500)
+  expect(worst.snapshots).toBeLessThan(60)
+  expect(worst.files).toBeLessThan(80)
+  expect(worst.onDisk).toBeLessThan(100)
+  expect(worst.catalogue_rows).toBeLessThan(800)
 })
 
 describe.each(['sqlite', 'postgres'] as const)('on a lake with its catalogue in %s', (catalogue) => {
