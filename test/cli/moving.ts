@@ -68,11 +68,11 @@ export async function aMovableWorld(warehouse: Readonly<Record<string, unknown>>
     sync: async () => {
       world.sandbox.requests.clear()
       const { reports } = JSON.parse(await done('sync', ...MOVED, '--json', '--quiet')) as {
-        reports: Record<'report' | 'inserted' | 'updated' | 'deleted', unknown>[]
+        reports: Record<'report' | 'new' | 'changed' | 'deleted', unknown>[]
       }
       return {
         old: world.sandbox.requests.list().flatMap(({ body }) => (isForOldRows(body, from) ? [body] : [])),
-        written: reports.map((each) => [each.report, each.inserted, each.updated, each.deleted].join(' ')),
+        written: reports.map((each) => [each.report, each.new, each.changed, each.deleted].join(' ')),
       }
     },
   }

@@ -1,7 +1,9 @@
 /** `tidemark move` from a file into a lake and back, and from a lake into another one. */
+import { existsSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { aMovableWorld, change, type MovableWorld, MOVED } from '../cli/moving.ts'
+import { aWorld, until } from '../cli/support.ts'
 import { extensionsFolder } from '../support/extensions.ts'
 import { type PostgresServer, startPostgresHere } from '../support/postgresServer.ts'
 
@@ -45,4 +47,39 @@ describe.each(['sqlite', 'postgres'] as const)('a lake whose catalogue is in %s'
     expect(await world.sync()).toEqual(steady)
     expect((await world.done('changes', 'events', '--since', cursor)).trim().split('\n').length).toBeGreaterThan(2)
   })
+})
+
+it('moves a lake into another one, also after a kill, and refuses a place with files and a lake that exists', async () => {
+  await using world = await aWorld({ sandbox: { rows: 20 } })
+  const failed = async (...options: string[]) => {
+    const { code, stderr } = await world.run('move', ...options)
+    return `${code} ${stderr}`
+  }
+  const at = await postgres.newDatabase()
+  const file = path.join(world.folder, 'lake.sqlite')
+  const old = { extensions: extensionsFolder(), warehouse: `ducklake:sqlite:${file}` }
+  const lake = { ...old, warehouse: `ducklake:postgres:${at}`, lake_data: path.join(world.folder, 'files') }
+  await world.configure(old)
+  await world.run('sync', 'events', '--quiet')
+  expect(await failed('--to', old.warehouse)).toMatch(/^2 .*lake\.sqlite is already a warehouse/s)
+  const other = path.join(world.folder, 'other.sqlite')
+  const used = ['--to', `ducklake:sqlite:${other}`, '--data', `${file}.files`]
+  expect(await failed(...used)).toMatch(/^2 .*the place for the files of the new lake has .*\.parquet/s)
+  const wrong = `ducklake:postgres:${at.replace(/port=\d+/, 'port=1')}`
+  expect(await failed('--to', wrong, '--data', 'x')).toMatch(/^1 .*can't be opened.*Check the address/s)
+  const killed = world.start(['move', '--to', lake.warehouse, '--data', lake.lake_data])
+  const files = () => (existsSync(lake.lake_data) ? readdirSync(lake.lake_data, { recursive: true }) : [])
+  await until(() => files().some((each) => String(each).endsWith('.parquet')), 'the first rows are there')
+  killed.kill('SIGKILL')
+  await killed.ended
+  await world.configure(lake)
+  const query = await world.run('query', 'FROM main.events')
+  expect(`${query.code} ${query.stderr}`).toMatch(/^1 .*"tidemark move" has not filled .*MOVE_UNFINISHED/s)
+  await world.configure(old)
+  const moved = await world.run('move', '--to', lake.warehouse, '--data', lake.lake_data, '--json')
+  expect(moved.code, moved.stderr).toBe(0)
+  expect(JSON.parse(moved.stdout)).toMatchObject({ settings: { lake_data: lake.lake_data } })
+  await world.configure(lake)
+  const counted = await world.run('query', '--format', 'csv', 'SELECT count(*) FROM main.events')
+  expect(counted.stdout, counted.stderr).toContain('20')
 })

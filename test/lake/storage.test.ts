@@ -58,6 +58,22 @@ describe.each(CATALOGUES)('with the catalogue in %s', (catalogue) => {
   })
 })
 
+it('a lake moves to another place in the storage, but not to its own', async () => {
+  await using world = await aStorageWorld()
+  await done(world, 'sync', '--quiet', ...REPORTS)
+  const to = (place: string) => {
+    const lake = `ducklake:sqlite:${join(world.folder, `${place}.sqlite`)}`
+    return ['move', '--to', lake, '--data', `s3://${BUCKET}/${place}`, '--endpoint', storage.endpoint]
+  }
+  const own = await world.run(...to(world.path))
+  expect(`${own.code} ${own.stderr}`).toMatch(/^2 .*the place for the files of the new lake has s3:.*--data/s)
+  const { settings } = JSON.parse(await done(world, ...to('moved'), '--json')) as { settings: Record<string, string> }
+  expect(settings).toMatchObject({ lake_data: `s3://${BUCKET}/moved`, lake_endpoint: storage.endpoint })
+  await world.lake(settings)
+  await done(world, 'sync', '--quiet', ...REPORTS)
+  await isWhole(world)
+})
+
 it('a DuckDB in another process reads the lake with its own secret, as the document shows', async () => {
   await using world = await aStorageWorld()
   await done(world, 'sync', '--quiet', 'events')

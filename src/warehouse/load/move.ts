@@ -29,7 +29,7 @@ export async function beginMove(sql: Sql, numberMark: string, lake: LakePlace | 
   const [found] = lake === undefined ? [] : await sql.rows<{ file: string }>(`FROM glob([${data}, ${marks}]) LIMIT 1`)
   if (found !== undefined)
     throw new SyncError('USAGE_INVALID', `the place for the files of the new lake has ${found.file}`, {
-      cure: 'Name an empty place with --data: a lake deletes files there that are not its own.',
+      cure: 'Delete the new catalogue, and name an empty place with --data: a lake deletes foreign files there.',
     })
   await sql.run(`
     INSERT INTO tidemark.layout VALUES (${UNFILLED}, now());
