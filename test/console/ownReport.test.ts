@@ -2,29 +2,10 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, inject, it } from 'vitest'
-import { boolean, dateTime, defineReport, integer, string } from '../../schema/report.ts'
 import { reportsOnly, until } from '../jobs/support.ts'
+import { roomKeys } from '../support/roomKeys.ts'
 import { aMember, aWindow, launched } from './browser.ts'
 import { aConsole, TOKEN } from './support.ts'
-
-const roomKeys = defineReport({
-  name: 'room_keys',
-  meaning: 'Keys of rooms',
-  path: '/v2/Rooms/Keys',
-  answer: 'array',
-  key: ['key_id'],
-  fields: {
-    keyId: integer('Unique key identifier'),
-    room: string('Name of the room'),
-    changedAt: dateTime('When the key was last changed'),
-    isGone: boolean('Whether the key is deleted'),
-  },
-  newerBy: ['changed_at'],
-  window: { since: 'since', until: 'until', required: true },
-  deletes: 'flag',
-  deletedFlag: 'isGone',
-  includeDeleted: 'withGone',
-})
 
 const SETTINGS = {
   defaults: { every: '1s', reconcile_every: 'never', page_size: 50 },

@@ -4,10 +4,11 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ReportName } from '../../schema/index.ts'
-import { boolean, dateTime, decimal, defineReport, integer, many, one, string } from '../../schema/report.ts'
+import { dateTime, decimal, defineReport, integer, many, one, string } from '../../schema/report.ts'
 import type { WorldReport } from '../../src/sandbox/server.ts'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
 import { differences } from '../../src/cli/certify/compare.ts'
+import { roomKeys } from '../support/roomKeys.ts'
 import { aTide } from '../support/tide.ts'
 
 /** Names of parameters and of the envelope's fields that no report of the specification uses. */
@@ -32,24 +33,6 @@ const cateringOrders = defineReport({
   deletes: 'absence',
   expand: { dishes: many('dishes'), withCaterer: one('contact') },
   filters: { eventId: 'integer' },
-})
-const roomKeys = defineReport({
-  name: 'room_keys',
-  meaning: 'Keys of rooms',
-  path: '/v2/Rooms/Keys',
-  answer: 'array',
-  key: ['key_id'],
-  fields: {
-    keyId: integer('Unique key identifier'),
-    room: string('Name of the room'),
-    changedAt: dateTime('When the key was last changed'),
-    isGone: boolean('Whether the key is deleted'),
-  },
-  newerBy: ['changed_at'],
-  window: { since: 'since', until: 'until', required: true },
-  deletes: 'flag',
-  deletedFlag: 'isGone',
-  includeDeleted: 'withGone',
 })
 const declared = [cateringOrders, roomKeys]
 

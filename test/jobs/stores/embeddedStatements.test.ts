@@ -43,7 +43,7 @@ it('a text is prepared once, also if callers send it at the same time', async ()
   await pool.end()
 })
 
-it('a value comes back as it was sent, whatever its type', async () => {
+it('a value of each type comes back as it was sent', async () => {
   const pool = await openPool()
   const values = [
     'it\'s "quoted"',
