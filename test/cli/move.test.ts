@@ -46,6 +46,8 @@ it('continues after a kill, and prints the settings of the new warehouse', { tag
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(stdout).toMatch(/^\d+ tables with [\d,]+ rows moved and compared in .*\nIn tidemark\.yaml, write this/)
   expect(stdout).toContain(`\n  warehouse: ${file}\nThen run "tidemark check".`)
+  const again = await world.run('move', '--to', NEW.warehouse)
+  expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining('or a finished move from it or to it') })
   await world.configure(NEW)
   expect((await world.run('check')).stdout).toMatch(/^warehouse +ok .*other\.duckdb/m)
   await world.run('sync', 'events', '--quiet')
@@ -67,7 +69,8 @@ it('refuses a wrong target, a used one, and one that another process has open, e
   expect(await failed('--to', 'ducklake:sqlite:x')).toMatch(/^2 .*--to {2}warehouse needs DuckDB's ducklake/s)
   expect(await failed('--to', 'ducklake:postgres:x')).toMatch(/^2 .*--data {2}lake_data is missing/s)
   expect(await failed('--to', NEW.warehouse, '--data', 'x')).toMatch(/^2 .*--data {2}lake_data is for a lake/s)
-  expect(await failed('--to', OLD.warehouse)).toMatch(/^2 .*old\.duckdb is already a warehouse.*delete that one first/s)
+  expect(await failed('--to', OLD.warehouse)).toMatch(/^2 .*old\.duckdb is the warehouse that you move, or a finished/s)
+  expect(await failed('--to', OLD.warehouse)).not.toMatch(/delete/)
   expect(await failed('--to', OLD.published)).toMatch(/^2 .*published must be another file than warehouse/s)
   const used = path.join(world.folder, 'used.duckdb')
   {

@@ -68,9 +68,13 @@ export async function knownLayout(sql: Pick<Sql, 'rows'>, path: string, movedFro
     throw new SyncError('MOVE_UNFINISHED', `"tidemark move" has not filled ${path} yet`, { cure })
   }
   const source = `tidemark.settings WHERE name = 'number_mark' AND value = ${text(movedFrom ?? '')}`
-  if (movedFrom !== undefined && !(isUnfilled && (await countOf(sql, source)) === 1)) {
-    const cure = 'Name a file or a lake that does not exist yet, or delete that one first.'
-    throw new SyncError('USAGE_INVALID', `${path} is already a warehouse, and not begun from this one`, { cure })
+  const isRelated = movedFrom !== undefined && (await countOf(sql, source)) === 1
+  if (movedFrom !== undefined && !(isUnfilled && isRelated)) {
+    const what = isRelated
+      ? 'is the warehouse that you move, or a finished move from it or to it'
+      : 'is another warehouse'
+    const cure = `Name a file or a lake that does not exist yet.${isRelated ? ' If the move has ended, docs/LAKE.md says how to use it.' : ''}`
+    throw new SyncError('USAGE_INVALID', `${path} ${what}`, { cure })
   }
   const version = layout?.version ?? 0
   if (version <= LAYOUT) return version
