@@ -92,5 +92,6 @@ describe('the examples', () => {
     const { stdout, stderr } = await node(`example${number}.ts`)
     expect(stderr).toBe('')
     expect(stdout).not.toBe('')
+    expect(stdout).not.toMatch(/^(undefined|SyncError.*)$/m)
   })
 })
