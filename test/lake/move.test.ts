@@ -61,7 +61,7 @@ it('moves a lake into another one, also after a kill, and refuses a place with f
   const lake = { ...old, warehouse: `ducklake:postgres:${at}`, lake_data: path.join(world.folder, 'files') }
   await world.configure(old)
   await world.run('sync', 'events', '--quiet')
-  expect(await failed('--to', old.warehouse)).toMatch(/^2 .*lake\.sqlite is already a warehouse/s)
+  expect(await failed('--to', old.warehouse)).toMatch(/^2 .*lake\.sqlite is the warehouse that you move/s)
   const other = path.join(world.folder, 'other.sqlite')
   const used = ['--to', `ducklake:sqlite:${other}`, '--data', `${file}.files`]
   expect(await failed(...used)).toMatch(/^2 .*the place for the files of the new lake has .*\.parquet/s)
