@@ -22,6 +22,9 @@ const START_PARAMETERS = [...PGlite.defaultStartParams, ...SIZES.flatMap((size) 
 /** These flags turn off V8's optimizing compiler, which needs 500 MB. They must be set before V8 compiles PGlite. */
 const BASELINE_COMPILER_ONLY = ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']
 
+/** BullMQ has fewer texts. Further ones are parsed again each time, so that prepared statements cannot fill the memory. */
+export const PREPARED_MAX = 500
+
 /** Nothing reads BullMQ's events, and writing them takes a fifth of the time of a job. */
 export const NO_EVENTS = `CREATE OR REPLACE FUNCTION publish_event(p_queue text, p_event text, p_data jsonb) RETURNS bigint
   LANGUAGE sql IMMUTABLE AS 'SELECT 0::bigint'`
@@ -145,9 +148,10 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
       this.#database.execProtocolStream(Buffer.concat([...messages, sync()]), { syncToFs: false })
     let known = this.#prepared.get(text)
     if (known === undefined) {
-      const name = `statement_${this.#prepared.size}`
+      const isKept = this.#prepared.size < PREPARED_MAX
+      const name = isKept ? `statement_${this.#prepared.size}` : ''
       known = { name, described: await call(prepare({ name, text }), describe({ type: 'S', name })) }
-      this.#prepared.set(text, known)
+      if (isKept) this.#prepared.set(text, known)
     }
     const oids = parse.parseDescribeStatementResults(known.described)
     const write = (value: unknown, place: number) => (serializers[oids[place] ?? 0] ?? String)(value)
