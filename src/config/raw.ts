@@ -128,11 +128,10 @@ const defaults = z
   .describe('Settings of every report that does not set its own (TIDEMARK_EVERY, TIDEMARK_PAGE_SIZE, …)')
 
 /** Returns the schema of a memory size such as `1GB`. The value stays text, because DuckDB parses it. */
-const memory = (usual: string, purpose: string, what = 'Memory') =>
+const memory = (purpose: string, what = 'Memory') =>
   z
     .string()
     .regex(BYTE_SIZE, { error: 'must be a size such as 1GB' })
-    .default(usual)
     .describe(`${what} that DuckDB may take for ${purpose}`)
 
 const limits = z
@@ -144,9 +143,9 @@ const limits = z
     walk_attempts_max: between(2, 100)
       .default(4)
       .describe('Walks of one slice that cannot be cut, before the run fails'),
-    warehouse_memory: memory('128MB', 'loads'),
-    query_memory: memory('1GB', 'reading: query, export, verify, all readers of serve together'),
-    query_disk: memory('10GB', 'temporary files of one reader', 'Disk'),
+    warehouse_memory: memory('loads; 128MB when left out, 256MB with a lake').optional(),
+    query_memory: memory('reading: query, export, verify, all readers of serve together').default('1GB'),
+    query_disk: memory('temporary files of one reader', 'Disk').default('10GB'),
     query_time: checked(queryTimeProblem, 'Time that one statement of a reader may take').default('30m'),
     warehouse_threads: between(1, 1_024)
       .optional()
@@ -157,14 +156,14 @@ const limits = z
 
 export type Limits = Readonly<ReturnType<typeof limitsOf>>
 
-export function limitsOf(raw: z.output<typeof limits>) {
+export function limitsOf(raw: z.output<typeof limits>, usualMemory: string) {
   return {
     loadRowsMax: raw.load_rows_max,
     loadBytesMax: raw.load_bytes_max,
     pageBytesMax: raw.page_bytes_max,
     walkPagesMax: raw.walk_pages_max,
     walkAttemptsMax: raw.walk_attempts_max,
-    warehouseMemory: raw.warehouse_memory,
+    warehouseMemory: raw.warehouse_memory ?? usualMemory,
     queryMemory: raw.query_memory,
     queryDisk: raw.query_disk,
     queryTimeMs: parseDuration(raw.query_time) ?? 0,

@@ -127,6 +127,13 @@ describe('sources', () => {
     expect(a?.lake).toMatchObject({ at: 'postgres://db/lake', data: 's3://bucket/lake/', storage: { region: 'eu' } })
   })
 
+  it('gives loads into a lake twice the memory, unless the setting is there', async () => {
+    const lake = 'warehouse: "ducklake:sqlite:lake.db"\nextensions: ./duckdb\n'
+    expect((await configOf({ yaml: lake })).limits.warehouseMemory).toBe('256MB')
+    const set = await configOf({ yaml: `${lake}limits: { warehouse_memory: 128MB }` })
+    expect(set.limits.warehouseMemory).toBe('128MB')
+  })
+
   it('takes a section without keys, and a file without settings, as left out', async () => {
     const config = await configOf({ yaml: 'reports:\n  events:\n  # enabled: false\nlimits:\n' })
     expect(config.reports.events.enabled).toBe(true)
