@@ -13,6 +13,8 @@ const TIMES = process.env['TIDEMARK_TEST_TIMES'] === undefined ? [] : ['./test/s
 const WHOLE_RUNS = 'test/sync/conformance*.test.ts'
 
 export default defineConfig({
+  // The entry of the library loads it with Node's own loader, so that the tests would have a second copy of each module.
+  resolve: { alias: { tidemark: new URL('src/library/index.ts', import.meta.url).pathname } },
   test: {
     // The limits only end tests that hang, also on a machine that is ten times slower. No test asserts a duration.
     testTimeout: 300_000,

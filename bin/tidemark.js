@@ -10,9 +10,8 @@ import nodeModule, { createRequire } from 'node:module'
 import { constants } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { isOldNode, NODE_NEEDED } from './nodeVersion.js'
 
-/** The first version of Node that runs TypeScript files without a warning. */
-const NODE_MIN = [24, 12]
 /** The source in a checkout, or the built files of an installed package, in which Node does not strip types. */
 const PROGRAMS = ['../src/cli/main.ts', '../src/cli/main.js', '../dist/src/cli/main.js']
 /** Must be set before the first asynchronous read of a file, when libuv creates its threads. */
@@ -30,9 +29,7 @@ if (process.env.npm_command !== undefined && process.platform !== 'win32') {
   timer.unref()
 }
 
-const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
-
-if (major > NODE_MIN[0] || (major === NODE_MIN[0] && minor >= NODE_MIN[1])) {
+if (!isOldNode) {
   // With compiled code, a start needs half the processor time. Node ignores the cache if it can't write the folder.
   nodeModule.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/tidemark', import.meta.url)))
   const program = PROGRAMS.map((each) => new URL(each, import.meta.url)).find((each) => existsSync(each))
@@ -47,10 +44,10 @@ function relaunch() {
   if (pinned === undefined) {
     const isInstalled = import.meta.url.includes('/node_modules/')
     const cure = isInstalled
-      ? `install Node ${NODE_MIN.join('.')} or newer, or run "npm install" again without --omit=optional`
+      ? `install Node ${NODE_NEEDED} or newer, or run "npm install" again without --omit=optional`
       : `run "npm ci" in ${fileURLToPath(new URL('..', import.meta.url))}, or install a newer Node`
     process.stderr.write(
-      `tidemark needs Node ${NODE_MIN.join('.')} or newer, this is ${process.version}, and the one that the project pins is not installed: ${cure}\n`,
+      `tidemark needs Node ${NODE_NEEDED} or newer, this is ${process.version}, and the one that the project pins is not installed: ${cure}\n`,
     )
     process.exitCode = 1
     return

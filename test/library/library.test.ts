@@ -1,12 +1,13 @@
 /** The library as a program uses it: cheap to import, runs as promises with events, signals, codes, and exact numbers. */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openTidemark, type PerformEvent, startSandbox, type SandboxOptions, type Tidemark } from 'tidemark'
+import * as library from '../../src/library/index.ts'
 import { startRun } from '../../src/library/run.ts'
 import { run } from '../pack/support.ts'
-import { ROOT } from '../rules/source.ts'
+import { ROOT, sourceOf } from '../rules/source.ts'
 
 interface LibraryWorld extends AsyncDisposable {
   readonly tidemark: Tidemark
@@ -42,7 +43,17 @@ const packagesOf = (urls: readonly string[]) => [
   ...new Set(urls.flatMap((url) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? [])),
 ]
 
+const ENTRY = 'src/library/entry.js'
+
 describe('importing the library', () => {
+  it('has the same names through the entry that an old Node can read, and that entry imports no TypeScript', async () => {
+    const source = sourceOf(ENTRY, await readFile(path.join(ROOT, ENTRY), 'utf8'))
+    expect(source.imports.map(({ from }) => from)).toEqual(['node:module', 'node:path', '../../bin/nodeVersion.js'])
+    const shown = `console.log(Object.keys(await import('tidemark')).join())`
+    const { stdout } = await run(process.execPath, ['--input-type=module', '-e', shown], { cwd: ROOT })
+    expect(stdout.trim().split(',').toSorted()).toEqual(Object.keys(library).toSorted())
+  })
+
   it('loads neither DuckDB nor BullMQ nor any other package but zod, and opens nothing', async () => {
     const { stdout } = await run(process.execPath, ['--input-type=module', '-e', LOADED], { cwd: ROOT })
     const { atImport, atOpen, resources } = JSON.parse(stdout) as Record<'atImport' | 'atOpen' | 'resources', string[]>

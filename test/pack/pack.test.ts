@@ -9,7 +9,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startSandbox } from '../../src/sandbox/server.ts'
 import { ROOT } from '../rules/source.ts'
-import { environment, packed, type Packed, run } from './support.ts'
+import { environment, OLD_NODE, packed, type Packed, run } from './support.ts'
 
 const LONG = 240_000
 
@@ -137,12 +137,25 @@ describe('the package', () => {
     expect(stdout).toBe('n\n20\n')
   })
 
+  it('says to a program on an older Node how to start it, whether it imports or requires the library', async () => {
+    await writeFile(path.join(home, 'old.js'), `import { openTidemark } from 'tidemark'\nconsole.log(openTidemark)`)
+    await writeFile(path.join(home, 'old.cjs'), `console.log(require('tidemark').openTidemark)`)
+    for (const name of ['old.js', 'old.cjs']) {
+      const env = environment(home)
+      const ran = run(process.execPath, ['--import', OLD_NODE, name], { cwd: home, env })
+      const stderr = expect.stringContaining(`needs Node 24.12 or newer, this is v`) as unknown
+      await expect(ran).rejects.toMatchObject({ code: 1, stdout: '', stderr })
+      await expect(ran).rejects.toMatchObject({ stderr: expect.stringContaining(`"npx node ${name}"`) as unknown })
+      const { stdout } = await run(process.execPath, [name], { cwd: home, env })
+      expect(stdout).toContain('openTidemark')
+    }
+  })
+
   it('says which Node it needs when an older one runs it and none came with it', { tags: 'long' }, async () => {
-    const old = `data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.19.0'}})`
     const lonely = path.join(made.folder, 'lonely/node_modules/tidemark')
     await mkdir(lonely, { recursive: true })
     await run('tar', ['xzf', made.tarball, '-C', lonely, '--strip-components=1'])
-    const ran = run(process.execPath, ['--import', old, path.join(lonely, 'bin/tidemark.js'), '--version'], {
+    const ran = run(process.execPath, ['--import', OLD_NODE, path.join(lonely, 'bin/tidemark.js'), '--version'], {
       env: environment(home),
     })
     await expect(ran).rejects.toMatchObject({

@@ -8,6 +8,9 @@ import { ROOT } from '../rules/source.ts'
 
 export const run = promisify(execFile)
 
+/** With `--import`, a process takes itself for one of an older Node. */
+export const OLD_NODE = `data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.19.0'}})`
+
 export interface Packed extends AsyncDisposable {
   readonly folder: string
   readonly tarball: string

@@ -62,10 +62,10 @@ export const productFiles = (): readonly SourceFile[] => namesOf(PRODUCT).map(re
 /** Tests, benches and tools. */
 export const aroundFiles = (): readonly SourceFile[] => namesOf(AROUND).map(readSource)
 
-/** `src/plan/window.ts` is in `src/plan`; files directly in `src` are the ground; `bin` only starts `src/cli`. */
+/** `src/plan/window.ts` is in `src/plan`; files directly in `src` are the ground; `bin` only starts `src/cli`, but for the check of Node. */
 export function roomOf(name: string): string {
   const [top = '', second = '', third] = name.split('/')
-  if (top === 'bin') return 'src/cli'
+  if (top === 'bin') return second === 'nodeVersion.js' ? 'ground' : 'src/cli'
   if (top !== 'src') return top
   return third === undefined ? 'ground' : `src/${second}`
 }

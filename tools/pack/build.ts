@@ -26,8 +26,9 @@ for (const name of globSync(
 )) {
   const to = path.join(TO, name)
   await mkdir(path.dirname(to), { recursive: true })
-  if (name.endsWith('.ts')) {
-    const stripped = stripTypeScriptTypes(await readFile(path.join(ROOT, name), 'utf8'), { mode: 'strip' })
+  if (/\.[jt]s$/.test(name)) {
+    const text = await readFile(path.join(ROOT, name), 'utf8')
+    const stripped = name.endsWith('.ts') ? stripTypeScriptTypes(text, { mode: 'strip' }) : text
     await writeFile(to.replace(/\.ts$/, '.js'), stripped.replaceAll(TYPESCRIPT_PATH, '$1$2.js$1'))
   } else await cp(path.join(ROOT, name), to)
 }

@@ -1,0 +1,32 @@
+/** What `import … from 'tidemark'` loads first. Plain JavaScript, because an old Node must be able to read it. */
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { isOldNode, NODE_NEEDED } from '../../bin/nodeVersion.js'
+
+if (isOldNode) {
+  const program = path.relative('', process.argv[1] ?? 'program.js')
+  const cure = `Start this program with "npx node ${program}": npm has installed a newer Node with Tidemark on Linux. Elsewhere, install a newer Node.`
+  const error = new Error(
+    `The library tidemark needs Node ${NODE_NEEDED} or newer, this is ${process.version}. ${cure}`,
+  )
+  // Node prints the stack of an error that nothing catches. Lines of this file would not help.
+  error.stack = `Error: ${error.message}`
+  throw error
+}
+
+export const {
+  SyncError,
+  boolean,
+  dateTime,
+  decimal,
+  defineReport,
+  errorCodes,
+  integer,
+  json,
+  many,
+  manyOf,
+  one,
+  openTidemark,
+  startSandbox,
+  string,
+} = createRequire(import.meta.url)('./index.ts')
