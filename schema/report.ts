@@ -66,7 +66,7 @@ export const Declaration = z.readonly(
     key: columnNames.min(1, 'must name the columns that identify a row').readonly(),
     /** Columns for values that are in the request and not in the row: the requested currency or record. */
     asked: z.array(RequestColumn).readonly().default([]),
-    /** The fields of a row, by name. Other fields become columns from their values. */
+    /** The fields of a row, by name. Other fields become columns whose types are derived from their values. */
     fields: z.readonly(z.record(z.string(), Field)),
     /** Columns with a modification time. The first one with a value decides which of two versions of a row is newer. */
     newerBy: columnNames.readonly().default([]),
@@ -76,7 +76,7 @@ export const Declaration = z.readonly(
     created: z.readonly(z.strictObject(window)).optional(),
     /** The names of the paging parameters and of the envelope's fields, if they differ from those in `PAGES`. */
     pages: z.readonly(Pages).prefault({}),
-    /** How deletions show. `diff`: reads with and without deleted rows differ. `absence`: two reads miss the row. */
+    /** How to detect deletions. `diff`: reads with and without deleted rows. `absence`: rows missing from two reads. */
     deletes: Deletes.default('none'),
     /** The field that is true in a deleted row. */
     deletedFlag: word.optional(),
@@ -92,9 +92,9 @@ export const Declaration = z.readonly(
     perRecord: z.readonly(z.strictObject({ follows: z.enum(['enquiries', 'configured']) })).optional(),
   }),
 )
-/** A declaration with all defaults. */
+/** A declaration with its defaults filled in. */
 export interface Declaration extends z.output<typeof Declaration> {}
-/** A declaration as a file contains it. docs/ADDING-A-REPORT.md explains the properties. */
+/** A declaration as written in a file. docs/ADDING-A-REPORT.md explains the properties. */
 export interface DeclarationInput extends z.input<typeof Declaration> {}
 export type PageNames = Declaration['pages']
 

@@ -4,7 +4,7 @@ import type { DuckType } from './tables.ts'
 type Example = `${string} → ${string}`
 
 export interface ValueRule {
-  /** The end of the sentence "the value is …" for a value that does not fit. Example: `no 64-bit integer`. */
+  /** Why a value does not fit, as the end of a sentence that begins "the value is". Example: `no 64-bit integer`. */
   readonly misfit: string
   readonly takes: string
   /** Each example contains an accepted JSON value, an arrow, and the value as DuckDB prints it (in UTC). */

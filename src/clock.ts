@@ -18,7 +18,7 @@ export interface Clock {
   random(): number
 }
 
-/** Aborts `work` and returns undefined if it takes longer than `ms`. Keeps the process alive until then. */
+/** Aborts `work` and returns undefined if it takes longer than `ms`. Keeps the process alive while it waits. */
 export async function within<T>(ms: number, clock: Pick<Clock, 'after'>, work: (late: AbortSignal) => Promise<T>) {
   const ending = new AbortController()
   const late = Promise.withResolvers<undefined>()

@@ -69,7 +69,7 @@ const CODES = {
   CONSOLE_LOGIN_NEEDED: { retry: 'never' },
   CONSOLE_LIMITED: { retry: 'transient' },
   CONSOLE_REFUSED: { retry: 'never' },
-  // The last codes have no common cause.
+  // The remaining codes have no common cause.
   CANCELLED: { retry: 'transient' },
   UNEXPECTED: { retry: 'transient' },
 } as const satisfies Record<string, { retry: Retry; usage?: true }>

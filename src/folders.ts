@@ -58,7 +58,7 @@ export function isPrivateFolder(folder: string): boolean {
 
 export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
-/** Returns whether the path exists. Throws WAREHOUSE_MISSING if permissions prevent the check of the path. */
+/** Returns whether the path exists. Throws WAREHOUSE_MISSING if permissions prevent checking it. */
 export function isThere(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) !== undefined

@@ -54,7 +54,7 @@ export function createLog({ level, destination, keep, pretty = process.stderr.is
   const guarded = new Set<string>()
   const target = destination ?? pino.destination({ dest: 2, sync: true })
   const shownFrom = pino.levels.values[level] ?? Infinity
-  // A person who asks for level `debug` sees the fields of each line. Otherwise, a line shows only what to do.
+  // At level `debug` or `trace`, a line shows all its fields. Otherwise, it shows only its message and what to do.
   const hideObject = shownFrom > LEVEL_DEBUG
   const messageFormat = ({ msg, cure }: { msg?: string; cure?: string }) =>
     `${msg ?? ''}${hideObject && cure !== undefined ? `\n    what to do: ${cure}` : ''}`

@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from './clock.ts'
 import { asSyncError } from './errors.ts'
 
-/** The kind of the active run, by which metrics count requests. */
+/** The kind of the active run. Each request is counted under this kind. */
 export const runKind = new AsyncLocalStorage<string>()
 
 export type WorkKind = 'run' | 'walk' | 'page' | 'request' | 'token' | 'load' | 'publish'
@@ -21,7 +21,7 @@ export type Note = (facts: Facts) => void
 
 export type Observe = <T>(subject: Subject, work: (note: Note) => Promise<T>) => Promise<T>
 
-/** Calls `end` after `work`, with all facts, the duration and, if `work` has failed, the code of the error. */
+/** Calls `end` after `work`. Passes the collected facts, the duration and, if `work` failed, the error code. */
 export async function measure<T>(
   { facts: known = {} }: Subject,
   work: (note: Note) => Promise<T>,

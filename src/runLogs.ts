@@ -71,7 +71,7 @@ export function openRunLogs(directory: string, clock: Clock) {
     },
     /** Returns whether this process has begun the file of a new hour. Then it is time to call `trim`. */
     beganHour: () => beganHour,
-    /** Removes files of hours before `before`, and the oldest above LOGS_BYTES_MAX. Returns how many were removed. */
+    /** Removes files older than `before`, then the oldest until at most LOGS_BYTES_MAX remain. Returns their number. */
     trim: async (before: Instant): Promise<number> => {
       const oldest = `${formatInstant(before).slice(0, 13)}.jsonl`
       let bytes = 0

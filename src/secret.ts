@@ -21,7 +21,7 @@ export class Secret {
     return true
   }
 
-  /** Returns 16 bits of a hash. They differ for another secret, but are too few to find the secret by guesses. */
+  /** Returns 16 bits of the secret's hash: enough to notice another secret, but too few to help someone guess it. */
   get shortHash(): string {
     return createHash('sha256').update(this.#value).digest('hex').slice(0, 4)
   }
@@ -43,7 +43,7 @@ export class Secret {
   }
 }
 
-/** The access to an object storage. `keys` has an access key's ID and secret and, if there is one, a session token. */
+/** How to access an object store. `keys` has an access key's ID and secret and, if there is one, a session token. */
 export interface StorageAccess<Key = Secret> extends Readonly<Record<'endpoint' | 'region' | 'urlStyle', string>> {
   readonly keys: readonly Key[]
 }

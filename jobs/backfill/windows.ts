@@ -25,7 +25,7 @@ export function consumeWindows(consumers: JobConsumers, puller: PullerContext): 
       const { ask } = task.data
       const { signal } = task
       const { report, fence } = ask
-      // A backfill begins only if its report is not paused, so the client forgets that the service refused it (403).
+      // A backfill begins only if its report is not paused, so an earlier refusal (403) no longer applies.
       if (lastBackfillEpochs.get(report) !== fence.epoch) context.client.forgetRefusal(report)
       lastBackfillEpochs.set(report, fence.epoch)
       using _checking = abortWhenUnwanted(task, puller)
@@ -71,7 +71,7 @@ export function pullThroughQueue({ context, requests }: { context: SyncContext; 
           return await readPulled(settings.staging, WindowResult.parse(job.returnvalue).directory)
         if (state === 'failed') throw errorOfReason(job.failedReason)
         if (poll % POLLS_PER_PULLER_COUNT !== 0 || (await hasPullers())) continue
-        // The removal fails if a dead puller still has the lock of the job. This is harmless, because no puller runs.
+        // The removal fails if a dead puller still has the job's lock. This is harmless: no puller is running any more.
         await withdrawJob(queue, jobId).catch(() => undefined)
         return await here(ask, signal)
       }

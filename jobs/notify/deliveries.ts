@@ -23,7 +23,7 @@ export interface DeliveriesOptions {
 
 export type MessageFields = Pick<Message, 'event' | 'message'> & Partial<Message>
 
-/** At most this number of notices waits for a receiver. Data messages need no limit, because one per report waits. */
+/** The maximum number of notices waiting for a receiver. Data messages need no limit: at most one per report waits. */
 export const WAITING_MAX = 1_000
 
 export class Deliveries {
@@ -74,7 +74,7 @@ export class Deliveries {
     return this.#parts.book.memory.receivers[name] as ReceiverState
   }
 
-  /** Adds a message for each changed report. Stores them first, so that a repetition has the same identifier. */
+  /** Adds a message for each changed report. Stores them first, so that a retried delivery has the same identifier. */
   async #collect({ name, reports = reportNames }: ReceiverConfig): Promise<void> {
     const { book, readNewData } = this.#parts
     const { waiting, cursors } = this.#stateOf(name)
@@ -106,7 +106,7 @@ export class Deliveries {
       const { since = formatInstant(clock.now()), tries = 0 } = state.failing ?? {}
       state.failing = { since, tries: tries + 1, why: asSyncError(error).message }
       log.warn({ receiver: name, ...state.failing }, `${name} did not accept a message; it is sent again`)
-      // Reads the secret again, because the operator can have replaced its file.
+      // Reads the secret again, because the operator may have replaced its file.
       await secret.readAgain()
       throw error
     } finally {
@@ -135,7 +135,7 @@ export const postTest = (
 
 /** The time limit for the receiver's response. The receiver should respond before it processes the message. */
 const ANSWER_MS_MAX = 10_000
-/** A receiver can postpone the next try by `Retry-After`, but not for longer. */
+/** A receiver can postpone the next try with `Retry-After`, but by no more than this. */
 const RETRY_AFTER_MS_MAX = HOUR_MS
 
 /** Posts one message. Throws DELIVERY_FAILED if the receiver does not answer with 2xx in time. */
@@ -161,7 +161,7 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.name : 'unknown'
 }
 
-/** Returns a request at the time `unixS` (seconds). In the format `plain`, it is signed (Standard Webhooks). */
+/** Builds the request with the timestamp `unixS` (seconds). In the format `plain`, signs it (Standard Webhooks). */
 function requestOf({ format, webhook, secret }: ReceiverConfig, message: Message, unixS: number) {
   const revealed = secret.reveal()
   const body = JSON.stringify(BODIES[format](message, revealed))
@@ -190,7 +190,7 @@ const BODIES: Readonly<Record<ReceiverConfig['format'], (message: Message, secre
     // Replaces three characters that Slack would read as markup.
     return { text: text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;') }
   },
-  // An event of the Events API v2. The end of a condition resolves the alert of its beginning.
+  // An event of the Events API v2. The notice that a condition has ended resolves the alert that its start triggered.
   pagerduty: (message, secret) => ({
     routing_key: secret,
     event_action: message.state === 'firing' ? 'trigger' : 'resolve',

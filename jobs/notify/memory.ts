@@ -1,4 +1,4 @@
-/** Stores in a file next to the warehouse which conditions were reported, and what each receiver has not accepted. */
+/** Stores the reported conditions and each receiver's undelivered messages in a file next to the warehouse. */
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { Report as report } from '../../schema/index.ts'
@@ -8,7 +8,7 @@ import type { ChangedReport } from '../../src/warehouse/books/newData.ts'
 import { RUN_KINDS } from '../runs/runs.ts'
 
 export const NOTICE_EVENTS = ['report.paused', 'report.failing', 'brake.pulled', 'lag.exceeded', 'rows.late'] as const
-/** The events of all messages. `tidemark check --notify` sends `notify.test`. */
+/** All possible values of a message's `event`. `tidemark check --notify` sends `notify.test`. */
 export const MESSAGE_EVENTS = [...NOTICE_EVENTS, 'data.published', 'notify.test'] as const
 
 export const Message = z.object({
@@ -30,7 +30,7 @@ export type Message = z.infer<typeof Message>
 
 const ReceiverState = z.object({
   waiting: z.array(Message),
-  /** Only for receivers of data: messages contain all changes of a report up to its cursor. */
+  /** Only for receivers of data: the changes of each report up to its cursor are already in messages. */
   cursors: z.partialRecord(
     report,
     z.custom<Cursor>((value) => typeof value === 'string'),

@@ -19,7 +19,7 @@ export interface NotifierOptions extends DeliveriesOptions {
 
 const TIMES = {
   checkMs: 30 * SECOND_MS,
-  /** In this time after the worker's start, no notice about late reports is sent. */
+  /** For this long after the worker starts, no notice about late reports is sent. */
   graceMs: 5 * MINUTE_MS,
 }
 
@@ -27,7 +27,7 @@ export class Notifier {
   readonly deliveries: Deliveries
   readonly #parts: NotifierOptions
   readonly #times: typeof TIMES
-  /** Receivers whose delivery is not requested yet. After a start, each receiver can have undelivered messages. */
+  /** Receivers whose delivery must still be requested. At first, all receivers: any may have undelivered messages. */
   readonly #due: Set<string>
   #wake = Promise.withResolvers<void>()
 

@@ -27,7 +27,7 @@ export interface OwnerOptions {
   readonly runs: Runs
   readonly housekeeping: Housekeeping
   readonly log: Log
-  /** Runs `work` while no other worker has the lease. Only workers of one lake share leases. */
+  /** Takes the lease, runs `work`, then releases the lease. Workers share leases only if they share a lake. */
   readonly lease?: ((name: string, signal: AbortSignal, work: () => Promise<unknown>) => Promise<unknown>) | undefined
   /** Called when DuckDB accepts no more statements. The worker then opens the file again. */
   readonly onBroken: () => void
@@ -153,11 +153,11 @@ const waitingError = ({ code, message, cure, report }: SyncError): SyncError =>
 
 interface LeaseRequest {
   readonly name: string
-  /** What takes the lease: a kind of run, or a backfill's identifier. A run with the same value loses the lease. */
+  /** A kind of run, or a backfill's identifier. A new request with the same value cancels the lease's current run. */
   readonly as: string
   readonly signal: AbortSignal
   readonly cancel: () => void
-  /** Takes the lease among all workers of a lake. Without it, the lease excludes only runs of this process. */
+  /** Makes the lease exclusive among all workers of a lake. Without it, the lease is exclusive only in this process. */
   readonly among?: OwnerOptions['lease']
 }
 

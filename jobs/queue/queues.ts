@@ -18,7 +18,7 @@ export const Tick = z.union([
 ])
 export type Tick = z.infer<typeof Tick>
 
-/** `isTick` is true if the schedule requested the run. To keep the budget of requests, such a run can be skipped. */
+/** `isTick` is true if the schedule requested the run. Such a run may be skipped to stay within the request budget. */
 export const IncrementalJob = z.strictObject({ report, isTick: z.literal(true).optional() })
 export type IncrementalJob = z.infer<typeof IncrementalJob>
 
@@ -55,7 +55,7 @@ export const JOB_OPTIONS = {
   backfill: { attempts: 20, backoff: { type: 'custom' } },
   windows: { attempts: 2, backoff: { type: 'custom' } },
   housekeeping: TRIES,
-  // A message must not be lost, so its delivery practically never fails: the attempts take more than 9 years.
+  // A message must not be lost, so its delivery is practically never given up: the attempts last more than 9 years.
   notices: { attempts: 1_000_000, backoff: { type: 'custom' } },
   control: { attempts: 1 },
 } as const satisfies Record<QueueName, JobsOptions>

@@ -16,7 +16,7 @@ export interface RunningRun {
   readonly kind: RunKind
   readonly startedAt: Instant
   readonly cancel: (why: string) => unknown
-  /** The name of the attempt of the run's job (`attemptOf`). Set only if workers share a lake. */
+  /** Identifies the current attempt of the run's job (`attemptOf`). Used only if workers share a lake. */
   readonly attempt?: string | undefined
   progress: Progress | undefined
 }
@@ -43,7 +43,7 @@ export type EndedRun = Extract<RunEvent, { event: 'ended' }>
 /** The runs of other workers of a lake (jobs/owner/sharedRuns.ts). */
 interface OtherWorkers {
   running(): readonly RunningRun[]
-  /** Finds the runs that have begun in other workers until now. */
+  /** Finds the runs that other workers have begun so far. */
   look(): Promise<unknown>
   publish(ended: EndedRun, attempt: string | undefined): Promise<void>
 }

@@ -51,7 +51,7 @@ function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Sc
 
 const OVERDUE_MS = MINUTE_MS
 
-/** Returns a function that makes the stored schedulers equal to the configuration. */
+/** Returns a function that updates the stored schedulers to match the configuration. */
 export function schedulersIn(queue: Queue<Tick>, config: Pick<Config, 'reports'>) {
   const wanted = new Map(schedulersOf(config).map((each) => [each.id, each]))
   let overdue = new Map<string, number>()
@@ -100,7 +100,7 @@ interface ScheduleOptions {
   readonly pollMs: number
 }
 
-/** Keeps the schedulers equal to the configuration until the signal aborts. Tries again after an error. */
+/** Keeps the stored schedulers in sync with the configuration until `signal` aborts. Tries again after an error. */
 export async function runSchedule(parts: ScheduleOptions, signal: AbortSignal): Promise<void> {
   const { consumers, requests, config, clock, log, pollMs } = parts
   const updateSchedulers = schedulersIn(requests.queue<Tick>('ticks'), config)

@@ -114,7 +114,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     await this.#database.close()
   }
 
-  /** Runs a statement after other tasks have run. Otherwise a worker that polls in a loop could not be stopped. */
+  /** Lets other tasks run before the statement. Otherwise a worker that polls in a loop could not be stopped. */
   async run<Result>(text: string, values: readonly unknown[] = [], session?: Session): Promise<PgQueryResult<Result>> {
     await nextTurn()
     while (this.#transactionOwner !== undefined && this.#transactionOwner !== session) {

@@ -92,7 +92,7 @@ export function lockDirectory(directory: string): Disposable {
     return lockIn(directory)
   } catch (error) {
     const holder = `${directory}.holder`
-    // An error of Node contains the path of a file. An error of SQLite contains no path: its file is `.lock`.
+    // A Node error contains the path of its file. An SQLite error contains no path, and it concerns `.lock`.
     const own = (error as NodeJS.ErrnoException).path === holder ? holder : `${directory}.lock`
     throw existsSync(own) && mayWrite(folder) ? ownFileRefused(own, error) : folderRefused(folder, error)
   }

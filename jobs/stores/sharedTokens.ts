@@ -29,7 +29,7 @@ export interface SharedValues {
 const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3
 const POLLS_PER_LEASE = 50
-/** After the service refuses the credentials, no process requests a token for this time, not even after a restart. */
+/** For this long after the service refuses the credentials, no process requests a token, not even after a restart. */
 const REFUSAL_MS = 10 * MINUTE_MS
 
 const REFUSED = 'refused'
@@ -40,7 +40,7 @@ export interface LeaseRequest {
   readonly signal: AbortSignal
 }
 
-/** Runs `work` while no other process has the lease. The signal `lost` aborts if another process takes the lease. */
+/** Waits for the lease, runs `work`, then releases the lease. `lost` aborts if another process takes the lease. */
 export async function withLease<T>(
   { values, clock }: Pick<SharedTokensOptions, 'values' | 'clock'>,
   { name, ms, signal }: LeaseRequest,

@@ -32,7 +32,7 @@ interface StoreParts {
   readonly kind: StoreKind
   readonly shown: string
   readonly backend: BackendFactory<RedisQueueBackend>
-  /** Redis only: the connection for adding jobs. A call fails soon if Redis is unreachable. */
+  /** Redis only: the connection for adding jobs. A call fails quickly if Redis is unreachable. */
   readonly asking?: ConnectionOptions
   /** Redis only: the connection for taking jobs. A call waits until Redis is reachable. */
   readonly waiting?: ConnectionOptions
@@ -159,7 +159,7 @@ function withErrors<T extends object>(target: T, calls: readonly (keyof T)[], to
   return target
 }
 
-/** Throws QUEUE_UNFIT if a finding failed. */
+/** Throws QUEUE_UNFIT if one of the findings is a failure. */
 export function refuseUnfit(shown: string, findings: readonly StoreFinding[]): void {
   const failed = findings.find(({ state }) => state === 'failed')
   if (failed !== undefined) throw unfitError(shown, failed.what, failed.cure ?? '')

@@ -73,7 +73,7 @@ function drawTable(columns: readonly Column[], rows: readonly (readonly string[]
   return `${drawn.toString().replaceAll(/ +$/gm, '')}\n`
 }
 
-/** Returns a line for each value: several lines for a long value, and none for an empty value. */
+/** Returns one line for each value, or several lines for a long value. Leaves out empty values. */
 function valueLines(columns: readonly Column[], rows: readonly (readonly string[])[], width: number): string {
   const indent = Math.max(...columns.map(({ head }) => head.length)) + 2
   const blocks = rows.map((row) =>

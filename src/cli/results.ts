@@ -8,7 +8,7 @@ import type { Output } from './shell.ts'
 
 export interface ResultPrinter {
   readonly take: TakeRows
-  /** Ends the output. Some printers then print `warrants`: how complete each report is that the query has read. */
+  /** Ends the output. Some printers then print `warrants`: how complete each report read by the query is. */
   end(columns: readonly string[], warrants?: readonly Warrant[]): void
 }
 

@@ -8,7 +8,7 @@ export interface Output {
   /** Waits until the reader has received the output. Without it, output for a slow pipe would collect in memory. */
   drained(): Promise<void>
   readonly isTerminal: boolean
-  /** The width of the terminal in characters, or 200 if the output is no terminal. */
+  /** The width of the terminal in characters, or 200 if the output is not a terminal. */
   readonly columns: number
 }
 
@@ -22,7 +22,7 @@ export interface Shell {
   readonly isInteractive: boolean
 }
 
-/** 1: failure. 2: wrong configuration or usage (product contract §7). 3: `wait` needs a report that is stopped. */
+/** 1: failure. 2: wrong configuration or usage (product contract §7). 3: a report that `wait` waits for is stopped. */
 export type ExitCode = 0 | 1 | 2 | 3
 
 export type Done = (code: ExitCode) => void

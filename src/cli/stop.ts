@@ -20,7 +20,7 @@ interface StopOptions {
   readonly quit: (code: number) => void
 }
 
-/** Stops the program at a signal, until the result is disposed. */
+/** Installs handlers that stop the program on a signal. Disposing of the result removes them. */
 export function catchSignals({ clock, say, quit }: StopOptions) {
   const aborting = new AbortController()
   let replacement: string | undefined
@@ -52,7 +52,7 @@ export function catchSignals({ clock, say, quit }: StopOptions) {
     exitCode: () => (endsWell ? undefined : exitCode),
     /** Makes a stop count as success. Commands that run until they are stopped, such as `worker`, call it. */
     endsWell: () => void (endsWell = true),
-    /** Replaces the message of a stop until the result is disposed. Used while a worker executes the operation. */
+    /** Replaces the message printed on a stop until the result is disposed. Used while a worker does the work. */
     replaceMessage: (words: string): Disposable => {
       replacement = words
       return { [Symbol.dispose]: () => (replacement = undefined) }

@@ -12,14 +12,14 @@ import { problemText } from './layout.ts'
 import { type ProgressView, silentProgress } from './progress.ts'
 import type { CommandOptions, ExitCode, Shell } from './shell.ts'
 
-/** Returns a `Tidemark` with the command's configuration. Only operations and requests to the service use its log. */
+/** Returns a `Tidemark` with the command's configuration. Without `openLog`, it logs nothing. */
 export const tidemarkOf = (
   { clock, env }: Shell,
   { config }: Pick<CommandOptions, 'config'>,
   openLog: Host['openLog'] = () => createLog({ level: 'silent' }),
 ): Tidemark => new Tidemark({ config, clock, env, openLog })
 
-/** Returns a value for `PerformSettings.start` that performs this request. */
+/** Returns a function for `PerformSettings.start` that performs `request`. */
 export const starting =
   <R extends ActingRequest>(request: R) =>
   (tidemark: Tidemark, signal: AbortSignal) =>
@@ -36,8 +36,8 @@ interface PerformSettings<Answer> extends CommandOptions {
 const GOES_ON = 'The worker goes on with it; "tidemark status" shows how far it is.'
 
 /**
- * Performs an operation and prints its result. If the publication has failed, prints its error, too. A command without
- * `--json` has a text as its result: it throws the error of the publication instead. Throws the operation's errors.
+ * Performs an operation and prints its result. Throws the operation's errors. If the published copy could not be
+ * updated, also prints this error. If the result is only text, throws this error after printing the text.
  */
 export async function performAndPrint<Answer extends Publication>(
   shell: Shell,

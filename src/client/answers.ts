@@ -98,7 +98,7 @@ const isTransient = (status: number): boolean =>
 
 const isRedirect = (status: number): boolean => status >= 300 && status < 400 && status !== 304
 
-/** Returns the error for a response 200 with an empty body or a web page (such as a login page), or undefined. */
+/** Returns the error for a 200 response that is empty or a web page (such as a login page), otherwise undefined. */
 function unusableBody(answer: RawAnswer, request: RequestContext): SyncError | undefined {
   const start = answer.bytes.subarray(0, 4_096).toString('utf8').trimStart()
   if (start === '' && answer.bytes.length < 4_096) {
@@ -129,7 +129,7 @@ function redirected(answer: RawAnswer, request: RequestContext): SyncError {
 
 function unexpected(answer: RawAnswer, request: RequestContext): SyncError {
   const { status, bytes } = answer
-  // A response with a status 2xx may contain private columns, so the error does not quote its body.
+  // A 2xx response may contain private columns, so the error does not quote its body.
   const shown = status < 300 ? '' : request.redactor.shown(bytes.toString('utf8'), SHOWN_CHARS_MAX)
   return failure('STATUS_UNEXPECTED', request, {
     message: `the service answered ${status}, which is not in the specification${shown && `: ${shown}`}`,

@@ -1,8 +1,8 @@
-/** Masks secrets in texts of the service. An error page may repeat the request, with its secrets. */
+/** Masks secrets in texts from the service. An error page may repeat the request, with its secrets. */
 import { type Secret, spellingsOf } from '../secret.ts'
 
 const MASK = '[secret]'
-/** Only this many newest tokens are masked. Requests that run at the same time use fewer tokens. */
+/** Only the newest tokens, up to this number, are masked. Concurrent requests use fewer tokens than this. */
 const TOKENS_REMEMBERED_MAX = 16
 const JWT_LIKE = /eyJ[\w-]{4,}\.[\w-]+\.?[\w-]*/g
 const BEARER = /\bbearer\s+[\w.~+/=-]{8,}/gi

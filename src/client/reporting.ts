@@ -1,4 +1,4 @@
-/** The client of the reporting service. It needs no list of reports: each request has its path, body and parser. */
+/** The client of the reporting service. It needs no list of reports: each request brings its path, body and parser. */
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
 import { cancelled, type ErrorCode, type SyncError } from '../errors.ts'
@@ -34,7 +34,7 @@ export type ClientEvent =
 export interface ClientSettings {
   /** The root of the service. If the URL has a path, the path of each request is appended to it. */
   baseUrl: URL
-  /** Precedes the path of each report. The default is the path of the specification. */
+  /** The path prefix of all reports. The default is the prefix in the specification, `/reportingapi`. */
   reportsPath?: string | undefined
   tokenPath?: string | undefined
   clientId: string
@@ -65,7 +65,7 @@ export interface ReportRequest<T> {
   scope?: string | undefined
   /** After a 403, all later reads of the report fail (`report`, the default) or only this read (`request`; spec §7). */
   forbids?: 'report' | 'request' | undefined
-  /** Incremental runs are `first` (the default). Backfills are `behind`, and get at least one of eight requests. */
+  /** Incremental runs are `first` (the default). Backfills are `behind`, and get at least one in eight requests. */
   priority?: Priority | undefined
   /** Parses the body. If this function throws a transient SyncError (ANSWER_MALFORMED), the request is sent again. */
   parse(bytes: Buffer): T | Promise<T>
@@ -139,7 +139,7 @@ class Client implements AsyncDisposable {
     return { expiresAt, scopes }
   }
 
-  /** Returns the earliest time of the service's clock: our time without Date headers, undefined without a response. */
+  /** Returns the service's earliest possible time, our time if it sends no Date, or undefined before any response. */
   serviceNow(): Instant | undefined {
     return this.#serviceClock.now()
   }
@@ -148,7 +148,7 @@ class Client implements AsyncDisposable {
     return this.#serviceClock.isOurs
   }
 
-  /** Forgets refusals of the credentials and of `report` (default: all reports), because an operator has acted. */
+  /** Forgets refusals of the credentials and of `report` (default: all). Called when an operator resumes reports. */
   async resume(report?: string): Promise<void> {
     if (report === undefined) this.#refusals.clear()
     else this.#refusals.delete(report)
@@ -156,7 +156,7 @@ class Client implements AsyncDisposable {
     await this.#tokens.forget()
   }
 
-  /** Forgets that the report was refused, because another process has ended the report's pause. */
+  /** Forgets that the service refused the report. Called when another process has resumed the report. */
   forgetRefusal(report: string): void {
     this.#refusals.delete(report)
   }

@@ -27,7 +27,7 @@ export interface RetryOptions {
   onRetry: (failed: SyncError, attempt: number, delayMs: number) => void
 }
 
-/** Calls `attempt` at most `attemptsMax` times. An error that is no SyncError is a defect, and is thrown at once. */
+/** Calls `attempt` at most `attemptsMax` times. An error that is not a SyncError is a defect, and is thrown at once. */
 export async function withRetries<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { clock, signal, permit } = options
   for (let number = 1; ; number += 1) {

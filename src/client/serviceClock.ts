@@ -1,8 +1,8 @@
 /**
  * Computes the earliest time that the service's clock can show. The service writes `Date`, in whole seconds, after we
- * send a request and before we receive the response. So each response limits `offset`, the service's clock minus our
- * monotonic clock: `Date − arrived ≤ offset < Date + 1 s − sent`. The highest lower limit is used. If a later response
- * has an upper limit below it, the service's clock was set back, and the lower limit of that response is used.
+ * send a request and before we receive the response. So each response bounds `offset`, the service's clock minus our
+ * monotonic clock: `Date − arrived ≤ offset < Date + 1 s − sent`. We use the highest lower bound so far. If a
+ * response's upper bound is below it, the service's clock was set back. Then we use that response's lower bound.
  */
 import type { Clock } from '../clock.ts'
 import { fromMillis, type Instant, minusMs, toMillis } from '../instant.ts'
@@ -22,7 +22,7 @@ export class ServiceClock {
     return this.#answered && this.#offsetMs === undefined
   }
 
-  /** Returns the earliest time of the service's clock: our time without Date headers, undefined without a response. */
+  /** Returns the service's earliest possible time, our time if it sends no Date, or undefined before any response. */
   now(): Instant | undefined {
     if (!this.#answered) return undefined
     return this.at(this.#clock.monotonicMs())
@@ -34,7 +34,7 @@ export class ServiceClock {
     return minusMs(this.#clock.now(), this.#clock.monotonicMs() - monotonicMs)
   }
 
-  /** Records a response and returns its Date. Without a Date, returns `now()` or, before the first Date, our time. */
+  /** Records a response. Returns its Date or, if it has none, an estimate from earlier Dates or this machine's time. */
   observe({ date, sentMs, arrivedMs }: Pick<RawAnswer, 'date' | 'sentMs' | 'arrivedMs'>): Instant {
     this.#answered = true
     if (date === undefined) return this.#offsetMs === undefined ? this.#clock.now() : this.at(arrivedMs)

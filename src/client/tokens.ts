@@ -15,7 +15,7 @@ export interface StoredToken {
   lifetimeMs: number
   /** The remaining lifetime by the store's clock, because processes share no monotonic clock. */
   remainingMs: number
-  /** The scopes in the JWT. Undefined if the token is no JWT or contains no scopes. */
+  /** The scopes in the JWT. Undefined if the token is not a JWT or contains no scopes. */
   scopes: readonly string[] | undefined
 }
 
@@ -25,7 +25,7 @@ export interface TokenStore {
   /** Deletes the stored token only if it is `accessToken`, because another process may have stored a newer token. */
   drop(accessToken: Secret): Promise<void>
   withLock<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T>
-  /** The three methods read, store and delete the note that the service has refused the credentials. */
+  /** The next three methods read, store and delete the note that the service has refused the credentials. */
   refused(): Promise<boolean>
   refuse(): Promise<void>
   forgive(): Promise<void>
@@ -35,7 +35,7 @@ export interface Token {
   readonly secret: Secret
   readonly scopes: readonly string[] | undefined
   readonly expiresAt: Instant
-  /** From this time of our monotonic clock on, the token is renewed. */
+  /** The token is renewed from this time on (our monotonic clock). */
   readonly renewAtMs: number
   /** 1 for the first token that this client requested, 2 for the second. 0 if another process requested the token. */
   readonly issue: number
@@ -84,7 +84,7 @@ export class TokenCache {
     await this.#dependencies.store?.drop(token.secret)
   }
 
-  /** Drops the token, and forgets that the service refused the credentials, because an operator has acted. */
+  /** Drops the token and any refusal of the credentials. Called after a report is resumed or the secret has changed. */
   async forget(): Promise<void> {
     this.#refusal = 'none'
     await this.#dependencies.store?.forgive()
@@ -155,7 +155,7 @@ export class TokenCache {
     return token !== undefined && this.#dependencies.clock.monotonicMs() < token.renewAtMs ? token : undefined
   }
 
-  /** A token is renewed a minute before it ends, or after four fifths of its time if that is less than five minutes. */
+  /** Sets the renewal to one minute before expiry, or to 4/5 of the lifetime if the lifetime is under five minutes. */
   #tokenOf({ accessToken, lifetimeMs, remainingMs, scopes }: StoredToken, issue: number): Token {
     const { clock } = this.#dependencies
     const marginMs = Math.min(TOKEN_MARGIN_MS_MAX, lifetimeMs * TOKEN_MARGIN_SHARE)
@@ -174,7 +174,7 @@ const TokenAnswer = z.object({
 
 /** Returns the token in a response of the token endpoint (spec §4, §7). Errors contain names of fields, not values. */
 export function issuedToken(answer: RawAnswer, request: RequestContext, clock: Clock): StoredToken {
-  // An empty body ends in TOKEN_UNUSABLE, the error for a missing token.
+  // An empty body leads to TOKEN_UNUSABLE, the error for a missing token.
   const refusal = answer.status === 200 && answer.bytes.length === 0 ? undefined : refusalOf(answer, request)
   if (refusal !== undefined) throw refusal
   const { data, error } = TokenAnswer.safeParse(parsedJson(answer.bytes.toString('utf8')))

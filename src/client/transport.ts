@@ -130,7 +130,7 @@ function openPool({ baseUrl, connections, limits }: TransportSettings): Pool {
       }),
     headersTimeout: limits.headersMs,
     bodyTimeout: limits.bodyMs,
-    // Each connection has one request, so that an abort affects one request only.
+    // Each connection carries only one request at a time, so that an abort affects only one request.
     allowH2: false,
     pipelining: 1,
   })
@@ -139,7 +139,7 @@ function openPool({ baseUrl, connections, limits }: TransportSettings): Pool {
 /** Matches an interim response `100 Continue`. JSON never matches, because a JSON string contains no line break. */
 const CONTINUE = /^HTTP\/1\.1 100(?= [^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)/
 
-/** Changes an interim response 100 to 102, because undici closes the connection after an unsolicited 100. */
+/** Rewrites an interim 100 response as 102, because undici closes the connection after an unsolicited 100. */
 function readPastContinue(socket: Socket): void {
   const read = socket.read.bind(socket)
   socket.read = (size) => {

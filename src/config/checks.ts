@@ -20,13 +20,13 @@ export const baseUrlProblem: Check = (text) => addressProblem(text, 'https://rep
 /** Allows a query in the address, such as `?key=…`, because many receivers of webhooks need one. */
 export const webhookProblem: Check = (text) => addressProblem(text, 'https://hooks.example.com/tidemark')
 
-/** Returns the 24 to 64 bytes of a key of the Standard Webhooks specification, or undefined if it has another form. */
+/** Returns the bytes of a Standard Webhooks key (24 to 64 bytes), or undefined if the text is not such a key. */
 export function signingKey(secret: string): Buffer | undefined {
   const key = Buffer.from(/^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1] ?? '', 'base64')
   return key.length >= 24 && key.length <= 64 ? key : undefined
 }
 
-/** Checks the secrets of receivers. A Slack webhook has no other secret than its address. */
+/** Checks the secrets of receivers. A Slack webhook has no secret other than its address. */
 export const RECEIVER_SECRETS = {
   plain: (key) =>
     signingKey(key)
@@ -141,7 +141,7 @@ export const durationProblem: Check = (text) => {
 export const historyProblem: Check = (text) =>
   durationProblem(text) ?? ((parseDuration(text) ?? 0) < DAY_MS ? 'must be at least 1d' : undefined)
 
-/** Returns a problem for `0s`, because each mark is a little behind the present. */
+/** Returns a problem for `0s`: a high-water mark is always a little behind, so the notice would never end. */
 export const lagProblem: Check = (text) =>
   durationProblem(text) ?? (parseDuration(text) === 0 ? 'must be more than 0s, such as 1h' : undefined)
 

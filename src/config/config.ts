@@ -1,4 +1,4 @@
-/** Reads configuration file, `.env` and environment. Returns one frozen value or throws one error for all problems. */
+/** Reads the configuration file, `.env` and environment into one frozen value. Throws one error for all problems. */
 import { Secret } from '../secret.ts'
 import { clashingSettings, missingSettings } from './crossChecks.ts'
 import { differingKeys, flatSettings, variablesInEffect, variableOf, withEnvironment } from './environment.ts'

@@ -1,4 +1,4 @@
-/** Checks cron lines with the parser of the scheduler, so that a running worker never meets a wrong line. */
+/** Checks cron lines with the scheduler's parser, so that a running worker never encounters an invalid line. */
 import { CronExpressionParser } from 'cron-parser'
 import { attempt } from '../errors.ts'
 
@@ -6,7 +6,7 @@ interface Field {
   readonly name: string
   readonly min: number
   readonly max: number
-  /** Matches the words that the field may have. Otherwise the parser would read MON as January in the month's field. */
+  /** Matches the words allowed in the field. Otherwise the parser would read MON as January in the month field. */
   readonly words?: RegExp
   readonly range?: string
 }
@@ -40,7 +40,7 @@ function fieldProblem(text: string, field: Field): string | undefined {
   const hasForeignWords = /[a-z]/i.test(field.words === undefined ? text : text.replaceAll(field.words, ''))
   if (hasForeignWords || !hasNext(FIELDS.map((each) => (each === field ? text : '*')).join(' ')))
     return `is no cron line: "${text}" is no ${field.name} (${bounds}${field.range === undefined ? '' : ` or ${field.range}`})`
-  // The parser accepts `*/90` in the minute's field, but such a line runs only at minute 0. So it is rejected.
+  // The parser accepts `*/90` in the minute field, but such a line runs only at minute 0. So it is rejected.
   const part = text.split(',').find((each) => Number(each.split('/')[1] ?? 1) > field.max - field.min + 1)
   return part && `cannot step further than its ${field.name} (${bounds}) in "${part}": write a duration such as 90m`
 }

@@ -69,10 +69,10 @@ export type Environment = Readonly<Record<string, string>>
 export const variableOf = (path: Path): string | undefined =>
   variables.find((variable) => variable.path.join('.') === path.join('.'))?.name
 
-/** Settings that options of a command replace. Without a value, the setting is removed. */
+/** Settings that a command's options override. An option without a value removes its setting. */
 export type Instead = Readonly<Record<string, readonly [option: string, value: string | undefined]>>
 
-/** Returns the file's settings. A set environment variable replaces the value of its setting, and an option both. */
+/** Returns the file's settings. An environment variable that is set replaces its setting. An option replaces both. */
 export function withEnvironment(fileValue: unknown, env: Environment, instead: Instead = {}) {
   const applied = variables.filter(({ name }) => env[name] !== undefined)
   const whole = applied.reduce<unknown>(
@@ -116,7 +116,7 @@ const isMap = (value: unknown): value is Record<string, unknown> =>
 export function flatSettings(value: unknown): unknown {
   if (!isMap(value) || !isMap(value['warehouse'])) return value
   const { lake, ...others } = value['warehouse']
-  // If the value has a setting in both forms, returns its name in the section, which the schema then rejects.
+  // A setting that is also set outside the section becomes, for example, warehouse.data, which the schema rejects.
   const nameOf = (key: string) => `${`lake_${key}` in value ? 'warehouse.' : 'lake_'}${key}`
   const ofLake = Object.fromEntries(Object.entries(others).map(([key, set]) => [nameOf(key), set]))
   const warehouse = typeof lake === 'string' && /^postgres(?:ql)?:/.test(lake) ? `ducklake:postgres:${lake}` : lake

@@ -93,7 +93,7 @@ function clashesOf(report: Declaration, found: readonly Declaration[]): Declarat
 const textOf = (name: string, { path: steps, problem }: DeclarationProblem): string =>
   `report ${name}: ${steps.join('.')} ${problem}`
 
-/** Returns the line (from 1) of the property, searched after the report's name. */
+/** Returns the property's line number (from 1). Searches from the line that contains the report's name. */
 function lineOf(lines: readonly string[], name: string, { path: steps }: DeclarationProblem): number {
   const start = Math.max(
     0,

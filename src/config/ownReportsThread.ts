@@ -17,7 +17,7 @@ for (const file of workerData as readonly string[]) parentPort?.postMessage(awai
 async function loadModule(file: string): Promise<LoadedModule> {
   try {
     const module = (await import(pathToFileURL(file).href)) as Record<string, unknown>
-    // Functions cannot be sent to another thread. A copy by JSON drops them.
+    // Functions cannot be sent to another thread. Copying through JSON drops them.
     const exported = Object.values(module).filter(
       (value) => typeof value === 'object' && value !== null && 'path' in value,
     )

@@ -25,7 +25,7 @@ const MIB = 2 ** 20
 /** The minimum is one request in 100 seconds. With a slower rate, a worker would seem to hang. */
 const REQUESTS_PER_SECOND_MIN = 0.01
 
-/** One path or several. Relative paths begin at the folder of the configuration file. */
+/** One or more paths. A relative path is relative to the configuration file's folder. */
 export const PathList = z.union([z.string().min(1), z.array(z.string().min(1))], {
   error: 'must be a path, or a list of paths',
 })

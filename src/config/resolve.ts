@@ -142,7 +142,7 @@ function resolveReport(report: RegisteredReport, raw: RawConfig, onlyReports: re
     overlapMs: parseDuration(own.overlap ?? raw.defaults.overlap) ?? 0,
     settleMs: parseDuration(own.settle ?? raw.defaults.settle) ?? 0,
     start: parseInstant(own.start ?? raw.defaults.start) as Instant,
-    // The order of the flags in the file must not change requests. So they get the order of the declaration.
+    // The order of the flags in the file must not change requests, so they are sorted in the declaration's order.
     expand: Object.keys(expand).filter((flag) => own.expand?.includes(flag) ?? true) as readonly string[],
     filters: withoutEmpty(own.filters ?? {}),
     /** Where a new field is stored: `evolve` adds a column, `freeze` uses `_extra`, `reject` rejects the row. */
@@ -157,7 +157,7 @@ function resolveReport(report: RegisteredReport, raw: RawConfig, onlyReports: re
   }
 }
 
-/** Removes empty filters: an empty filter means all values (spec §4, rule 3), like no filter. */
+/** Removes empty filters: an empty filter means all values (spec §4, rule 3), as if there were no filter. */
 const withoutEmpty = (filters: Readonly<Record<string, unknown>>) =>
   Object.fromEntries(Object.entries(filters).filter(([, value]) => !(Array.isArray(value) && value.length === 0)))
 

@@ -1,4 +1,4 @@
-/** Parses durations and sizes as people write them, such as `90s` and `256MB`, and advises an overlap. */
+/** Parses durations and sizes as people write them, such as `90s` and `256MB`. Suggests values for `overlap`. */
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../instant.ts'
 
 const MS_PER = { ms: 1, s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS } as const
@@ -14,7 +14,7 @@ const amountIn =
     return amount === undefined ? undefined : Math.round(Number(amount) * (sizes[unit] ?? 0))
   }
 
-/** Returns milliseconds, or undefined for text that is no duration. */
+/** Returns milliseconds, or undefined for text that is not a duration. */
 export const parseDuration = amountIn(DURATION, MS_PER)
 
 /** Returns bytes. `MB` is 1000² bytes, and `MiB` is 1024² bytes. */
@@ -31,10 +31,10 @@ const STEPS_MS = [
   6 * HOUR_MS,
   DAY_MS,
 ] as const
-/** The advice is rounded up to the largest step that fits in it at least twice. Example: 14 min become 3 × 5 min. */
+/** The advice is a multiple of the largest step that fits in it at least twice. 14 min are rounded up to 3 × 5 min. */
 const STEPS_MIN = 2
 
-/** Returns about twice the largest lateness (ms) as a setting. Returns undefined if `overlapMs` is already enough. */
+/** Returns about twice the largest lateness, such as `15m`. Returns undefined if `overlapMs` is already enough. */
 export function advisedOverlap(largestLatenessMs: number, overlapMs: number): string | undefined {
   if (largestLatenessMs <= overlapMs / 2) return undefined
   const wanted = 2 * largestLatenessMs

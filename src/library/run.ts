@@ -9,7 +9,7 @@ export type Run<Answer, Event> = Promise<Answer> & AsyncIterable<Event>
 /** Resolves when the loop has taken the event. If the caller does not wait, events for the loop form a queue. */
 export type Tell<Event> = (event: Event) => Promise<void>
 
-/** Starts `work` only after the calling code has run on, so that a loop over the events misses none of them. */
+/** Starts `work` only after the caller's synchronous code has run. So a loop over the events misses none of them. */
 export function startRun<Answer, Event>(work: (tell: Tell<Event>) => Promise<Answer>): Run<Answer, Event> {
   const { readable, writable } = new TransformStream<Event, Event>()
   const writer = writable.getWriter()
@@ -28,7 +28,7 @@ export function startRun<Answer, Event>(work: (tell: Tell<Event>) => Promise<Ans
   })()
   async function* events(): AsyncGenerator<Event, void, void> {
     isRead = true
-    // The loop throws this error. Otherwise Node would also report it as unhandled.
+    // The loop throws the run's error. Without this line, Node would also report that error as unhandled.
     answer.catch(() => undefined)
     yield* readable
     await answer

@@ -43,7 +43,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** A range of modification time. Both ends belong to it. */
+/** A range of modification time. Both ends are inclusive. */
 export interface RangeOptions extends CallOptions {
   /** The first modification time. If undefined, the configured start of the report. */
   readonly from?: Time | undefined
@@ -59,9 +59,9 @@ export interface ReconcileOptions extends CallOptions {
 
 /** The options of `changes`. */
 export interface ChangesOptions extends CallOptions {
-  /** The cursor of the last answer, `start` or `now`. */
+  /** The cursor from the last answer, or the word `start` or `now`. */
   readonly since?: string
-  /** Returns changes of child tables, too. */
+  /** Includes changes to child tables. */
   readonly children?: boolean
 }
 
@@ -74,7 +74,7 @@ export interface Change {
   readonly row: Readonly<Record<string, unknown>>
 }
 
-/** The result of `query`. `warrants` describes how complete each report is that the statement reads. */
+/** The result of `query`. `warrants` describes the completeness of each report that the statement reads. */
 export interface QueryResult<Row> extends Omit<QueryEnd, 'isCut'> {
   readonly rows: readonly Row[]
 }
@@ -113,7 +113,7 @@ export class Tidemark implements AsyncDisposable {
     this.#reader = openReader(host.config)
   }
 
-  /** Pulls what changed in these reports, or in all, and publishes. The answer contains errors of single reports. */
+  /** Pulls the changes of these reports, or of all, and publishes. Errors of individual reports are in the answer. */
   sync(reports: readonly string[] = [], options: CallOptions = {}): Run<SyncAnswer, PerformEvent> {
     return this.#perform(options, () => ({ do: 'sync', reports: selectReports(reports, this.config) }))
   }
@@ -162,7 +162,7 @@ export class Tidemark implements AsyncDisposable {
     })
   }
 
-  /** Iterates the rows that changed since the cursor, each once. The answer contains the cursor for the next call. */
+  /** Iterates over the rows that changed since the cursor, once each. The answer has the cursor for the next call. */
   changes(reports: readonly string[], options: ChangesOptions = {}): Run<{ readonly cursor: string }, Change> {
     return this.#run(options, async (signal, tell) => {
       await using feed = await this.openChanges(reports, { ...options, signal })
@@ -173,7 +173,7 @@ export class Tidemark implements AsyncDisposable {
     })
   }
 
-  /** Opens the changes, to read them in large numbers: as exact texts, as rows, or into a Parquet file. */
+  /** Opens the changes, for reading many of them: as JSON text, as rows, or into a Parquet file. */
   openChanges(reports: readonly string[], options: ChangesOptions = {}): Promise<Changes> {
     const { since = 'start', children = false } = options
     return this.#call(options, async (signal) => {
@@ -197,7 +197,7 @@ export class Tidemark implements AsyncDisposable {
     return { columns, rows, warrants }
   }
 
-  /** Passes rows as exact texts to `take` until it returns false, for results that are too large for an array. */
+  /** Passes the rows to `take` until it returns false. Numbers are not rounded. Use it for very large results. */
   queryCells(sql: string, take: TakeRows, options: CallOptions = {}): Promise<QueryEnd> {
     return this.#call(options, (signal) => this.#reader.query(sql, take, { signal }))
   }
@@ -217,7 +217,7 @@ export class Tidemark implements AsyncDisposable {
     })
   }
 
-  /** Stops all calls and waits for their end. `await using` calls it. */
+  /** Stops all calls and waits for them to end. `await using` calls this method. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(cancelled('tidemark was closed'))
     await Promise.allSettled(this.#calls)

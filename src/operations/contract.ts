@@ -1,4 +1,4 @@
-/** The schemas of messages about operations. The receiver checks each message: the sender can have another version. */
+/** The schemas of messages about operations. The receiver checks each message: the sender may run another version. */
 import { z } from 'zod'
 import { Report as report } from '../../schema/index.ts'
 import { chosenTypes } from '../../schema/values.ts'
@@ -90,7 +90,7 @@ export type { Progress } from '../sync/context.ts'
 const outcome = named<Outcome>(Outcome)
 
 export const OperationEvent = z.union([z.object({ progress: named<Progress>(Progress) }), z.object({ outcome })])
-/** How far a run is, or the end of a run. @useDeclaredType */
+/** The progress of a run, or its end. @useDeclaredType */
 export type OperationEvent = z.infer<typeof OperationEvent>
 
 const Publication = z.object({
@@ -147,7 +147,7 @@ export const ANSWERS = {
   activity: Activity,
 } as const satisfies Record<OperationName, z.ZodType>
 
-/** The answer of an operation. Example: `AnswerOf<'pause'>` is `{ paused: string[] }` and the publication. */
+/** The answer of an operation. Example: `AnswerOf<'pause'>` has `paused` and the fields of `Publication`. */
 export type AnswerOf<Name extends OperationName> = z.infer<(typeof ANSWERS)[Name]>
 
 export const Reply = z.union([z.object({ error: Problem }), z.object({ result: z.unknown() })])

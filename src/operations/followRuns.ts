@@ -52,7 +52,7 @@ export async function followRuns(reports: readonly ReportName[], options: Follow
   return reports.flatMap((report) => ended.get(report) ?? [])
 }
 
-/** Requests a run again if it has not ended, does not run and is not in the queue: the queue can lose jobs. */
+/** Requests a run again if it is not running, has not ended and is not queued, because the queue can lose jobs. */
 async function reRequest(
   { clock, requests, kind, ask }: FollowOptions,
   missing: () => readonly ReportName[],

@@ -15,7 +15,7 @@ type Operation<Name extends ActingRequest['do']> = (
   caller: Caller,
 ) => Promise<AnswerOf<Name>>
 
-/** Executes an operation, records it in `tidemark.orders`, and publishes. The answer contains errors of reports. */
+/** Executes an operation, notes it in `tidemark.orders` and publishes. The answer has errors of individual reports. */
 export async function carryOut<R extends ActingRequest>(
   engine: Engine,
   request: R,

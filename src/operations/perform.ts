@@ -16,7 +16,7 @@ export interface PerformOptions {
   readonly tell: (event: PerformEvent) => void
 }
 
-/** Executes the operation. Throws CANCELLED or its error. The answer contains the errors of single reports. */
+/** Executes the operation. Throws CANCELLED or the operation's error. The answer has errors of individual reports. */
 export async function perform<R extends ActingRequest>(
   request: R,
   host: Host,

@@ -26,23 +26,23 @@ export const ChangeList = z.object({
 
 /** The changes since a cursor, in one state of the published copy. Dispose this object after the changes are read. */
 export interface Changes extends AsyncDisposable {
-  /** The cursor for the next call. Store it when the changes are used. */
+  /** The cursor for the next call. Store it after the changes have been processed. */
   readonly cursor: string
   /** Passes changes to `take` as JSON. Example: `{"table":"events","change":"insert","row":{"event_id":1}}`. */
   readonly read: (take: (changes: readonly string[]) => Promise<void>) => Promise<void>
   /** Passes the changes of the first report to `take` as rows. Their first column is `_change`. Returns the columns. */
   readonly readCells: (take: TakeRows) => Promise<readonly string[]>
-  /** Writes the rows of `readCells` to a file. Returns their number. */
+  /** Writes the same rows as `readCells` to a Parquet file. Returns the number of rows. */
   readonly writeParquet: (file: string) => Promise<number>
 }
 
-/** Opens one state of the copy. Throws USAGE_INVALID, CURSOR_EXPIRED, WAREHOUSE_MISSING; `read` throws CANCELLED. */
+/** Opens a snapshot of the copy. Throws USAGE_INVALID, CURSOR_EXPIRED, WAREHOUSE_MISSING. `read` throws CANCELLED. */
 export async function openChanges(config: Config, request: ChangesRequest, signal: AbortSignal): Promise<Changes> {
   const reports = [...new Set(request.reports)]
   await using opening = new AsyncDisposableStack()
   const copy = opening.use(await openPublished(config))
   opening.use(onAbort(signal, () => copy.interrupt()))
-  // A lake changes while it is open. The transaction keeps the rows and the cursor at one state.
+  // A lake can change while it is open. The transaction reads the rows and the cursor from one snapshot.
   await copy.run('BEGIN')
   const cursor = await currentCursor(copy)
   const since = request.since === 'now' ? cursor : parseCursor(request.since)

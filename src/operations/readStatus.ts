@@ -10,7 +10,7 @@ import { findWorker } from './worker.ts'
 /** During a long load the worker does not answer in this time. The published copy is read instead. */
 const WORKER_MS_MAX = 5_000
 
-/** The state that a worker returns: also its runs, its queues, and when the next runs begin. */
+/** The state that a worker returns. It also contains the worker's runs and queues, and when the next runs begin. */
 export interface WorkerStatus extends AnswerOf<'status'> {
   readonly from: 'worker'
   readonly path: string

@@ -4,7 +4,7 @@ import type { Config, OffReason, ReportConfig } from '../config/config.ts'
 import { hint } from '../config/suggest.ts'
 import { SyncError } from '../errors.ts'
 
-/** Selects reports like `namedReports`. Throws REPORT_UNKNOWN, or CONFIG_INVALID if a named report is disabled. */
+/** Selects reports as `namedReports` does. Throws REPORT_UNKNOWN, or CONFIG_INVALID if a named report is disabled. */
 export function selectReports(
   names: readonly string[],
   { reports }: Pick<Config, 'reports'>,

@@ -21,11 +21,11 @@ export interface Host {
   readonly openLog: (keep: LogOptions['keep']) => GuardedLog
 }
 
-/** Returns log, traces and run logs. Closing them waits until all traces are sent. */
+/** Opens the log, the traces and the run logs. Disposing the result waits until all traces are sent. */
 export async function openSurroundings({ config, clock, env, openLog }: Host): Promise<Surroundings> {
   await using opening = new AsyncDisposableStack()
   const runLogs = openRunLogs(runLogsOf(config.warehouse), clock)
-  // Without a worker, only these processes delete old log files. They do so at most once an hour.
+  // If no worker runs, processes like this one must delete old log files. They do so at most once an hour.
   opening.defer(async () => {
     if (runLogs.beganHour()) await runLogs.trim(minusMs(clock.now(), config.historyMs))
   })

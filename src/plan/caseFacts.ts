@@ -35,7 +35,7 @@ export const isOverfull = (given: Case): boolean => {
   return mayCut(given) && given.slice.span !== undefined && firstRows > 0 && totalCount > firstRows
 }
 
-/** Returns whether an old span of an envelope has more rows than one load. */
+/** Returns whether the span is old and has, by its total, more rows than fit in one load. */
 export const hasOldLoads = (given: Case): boolean =>
   isOverfull(given) && isOld(given) && (given.seen.walk.totalCount ?? 0) > given.terms.loadRowsMax
 
@@ -83,9 +83,9 @@ export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { clai
 }
 
 /**
- * Returns whether page 1 of a bare array (a response without a total) seems to be the only page but may lack rows. A
- * service that ignores page numbers can also shorten its responses. If page 2 was not needed, a page 1 with fewer than
- * `wholeRows` rows is complete.
+ * Returns whether page 1 of a bare array (a response without a total) seems to be the only page but may lack rows. The
+ * service may ignore page numbers and also limit its responses. If the search for the last page ended at page 1, a page
+ * 1 with fewer than `wholeRows` rows is complete.
  */
 export const mayHideRows = (given: Case): boolean => {
   const { profile, seen } = given
@@ -134,7 +134,7 @@ export function learnCounted(given: Case): PagingProfile {
 export const countMax = ({ slice, terms }: Case): number =>
   slice.rowsExpected === undefined ? terms.loadRowsMax : PLANNED_LOADS_MAX * terms.loadRowsMax
 
-/** Returns whether the walk from the last page to page 1 found all rows: as many as these pages have room for. */
+/** Returns whether the walk back to page 1 found as many different rows as its pages can have, so it missed none. */
 export function isCountMet(given: Case): boolean {
   const { counted } = given.seen.found
   const total = lastPageFound(given)?.total
@@ -252,7 +252,7 @@ export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
 
 const isLong = ({ seen: { walk } }: Case): boolean => walk.leastTotal > 2 * MOVED_PAGES * walk.pageRows
 
-/** Returns whether to cut the span by its total after page 1: if it is young, or if it is long and rows have moved. */
+/** Returns whether to cut a span by its total. The span must be young, or it must be long and rows must have moved. */
 export const isCutByTotal = (given: Case): boolean => {
   const isWanted = !isOld(given) || (given.slice.mayCount === false && isLong(given))
   return isOverfull(given) && isTotalBelieved(given) && isWanted && given.slice.heap === undefined
@@ -264,7 +264,7 @@ export const orderOfTotal = (given: Case) => (isCutByMove(given) ? 'until a row 
 export const isMovedWalk = (given: Case): boolean =>
   isEnd(given) && given.seen.attempt === 1 && given.seen.walk.hasMoved && isCutByMove(given)
 
-/** Returns how to cut a span after rows have moved: into slices of some pages, or in two if it has few pages. */
+/** Returns how to cut a span whose rows have moved: into slices of `MOVED_PAGES` pages or, if it is short, in half. */
 export function cutByMove(given: Case): Omit<Overfull, 'pageRows'> {
   const { span } = given.slice
   const total = given.seen.walk.leastTotal

@@ -1,7 +1,7 @@
 /** Finds the ranges of creation time in which the service and the warehouse have different numbers of rows. */
 import type { Instant } from '../instant.ts'
 
-/** A requested range of creation time. `rows` is the number of stored rows that the service returned for it. */
+/** A range of creation time that was requested. `rows` is the number of rows from this range in the warehouse. */
 export interface CreationRange {
   readonly since: Instant | undefined
   readonly until: Instant
@@ -23,8 +23,8 @@ export function mergedRanges(notes: readonly CreationRange[]): readonly Creation
 }
 
 /**
- * Finds the ranges whose number of stored rows is wrong, and returns at most `rangesMax` of them. Yields times: for
- * each, the caller passes the service's number of rows up to that time to `next`. `total` is its number for all ranges.
+ * Returns at most `rangesMax` ranges for which the warehouse has a wrong number of rows. After each yielded time, the
+ * caller passes the service's number of rows up to that time to `next`. `total` is that number for all ranges.
  */
 export function* searchDiffering(
   ranges: readonly CreationRange[],

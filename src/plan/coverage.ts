@@ -6,7 +6,7 @@ export interface ReadSettings {
   readonly start: Instant
   readonly filters: Readonly<Record<string, unknown>>
   readonly expand: readonly string[]
-  /** The privacy rules as text from `privacyText`. If undefined, all fields are stored in clear. */
+  /** The privacy rules as text from `privacyText`. If undefined, all fields are stored unchanged. */
   readonly columns?: string | undefined
 }
 
@@ -20,7 +20,7 @@ const AND = ' and '
 export const changesText = (because: readonly Change[]): string | undefined =>
   because.length === 0 ? undefined : because.join(AND)
 
-/** Returns the names of the changed settings in a text of `changesText`. Skips names that are not in `CHANGES`. */
+/** Returns the names of the changed settings in text from `changesText`. Skips names that are not in `CHANGES`. */
 export const parseChanges = (reason: string | null): Change[] =>
   (reason?.split(AND) ?? []).flatMap((word) => CHANGES.find((change) => change === word) ?? [])
 
@@ -49,7 +49,7 @@ export function nextCoverage(earlier: Coverage | undefined, wanted: ReadSettings
     const before = earlier.refillUntil === undefined ? [] : earlier.because
     return { asked: wanted, refillUntil: readUntil, because: [...new Set([...before, ...changes])] }
   }
-  // Stores also that an `expand` flag was removed: if it is added again, rows that were read without it are read again.
+  // Also stores that an `expand` flag was removed. If it is added again, rows that were read without it are read again.
   const start = earlier.refillUntil === undefined ? earliest(earlier.asked.start, wanted.start) : wanted.start
   const isSame = start === earlier.asked.start && wanted.expand.length === earlier.asked.expand.length
   return isSame ? earlier : { ...earlier, asked: { ...wanted, start } }

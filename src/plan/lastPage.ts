@@ -1,4 +1,4 @@
-/** Finds the last page if responses have no total, because the page number then limits the number of rows (PROOFS). */
+/** Finds the last page if responses have no total. Its number limits how many rows there can be (docs/PROOFS.md). */
 
 /** `full`: as many new rows as page 1. `again`: the rows of an earlier short page. `odd`: too many or repeated rows. */
 export type Sight = 'full' | 'short' | 'empty' | 'again' | 'odd'
@@ -19,7 +19,7 @@ const LEAP_GROWTH = 4
 export function* searchLastPage(guess = 1, stop = Infinity): Generator<number, LastPage | undefined, Sight> {
   let highestFull = 1
   let highestPossible: number | undefined
-  /** The number of a page that is shorter than page 1. Undefined as soon as the page after it was requested. */
+  /** The number of a page that is shorter than page 1. Undefined once the page after it has been requested. */
   let short: number | undefined
   let lastPageRepeats = false
   let leap = 1
@@ -42,7 +42,7 @@ export function* searchLastPage(guess = 1, stop = Infinity): Generator<number, L
     const before = short
     short = sight === 'short' ? number : undefined
     lastPageRepeats ||= sight === 'again'
-    // Pages contradict each other if a page after a short page has new rows, or if only some later pages repeat it.
+    // After a short page, all later pages must be empty, or all must repeat it. Otherwise, pages contradict each other.
     const isBroken = before !== undefined && sight !== 'empty' && sight !== 'again'
     if (sight === 'odd' || isBroken || (lastPageRepeats && (sight === 'short' || sight === 'empty'))) return undefined
     if (sight === 'empty' && before !== undefined) return { number: before, isShort: true }

@@ -1,4 +1,4 @@
-/** Plans how often reports run, so that a budget of requests per day is kept (setting `requests_per_day`). */
+/** Plans how often reports run, to stay within a budget of requests per day (setting `requests_per_day`). */
 import type { ReportName } from '../../schema/index.ts'
 import { DAY_MS, type Instant, plusMs } from '../instant.ts'
 
@@ -7,7 +7,7 @@ export type RequestEntry = { readonly report: string; readonly kind: string }
 
 export interface RequestUse {
   readonly report: ReportName
-  /** Requests of the last 24 hours. `others`: those that no incremental run has sent. */
+  /** Requests of the last 24 hours. `others` counts those that incremental runs did not send. */
   readonly used: number
   readonly others: number
   /** The usual number of requests of an incremental run. */
@@ -83,7 +83,7 @@ export function budgetOf(uses: readonly RequestUse[], { requestsPerDay: budget =
   })
 }
 
-/** A tick may begin this much early, because neither ticks nor runs begin to the second. */
+/** A tick may begin this much early, because neither ticks nor runs begin exactly on time. */
 const earlyMs = (plannedMs: number): number => Math.min(30_000, plannedMs / 20)
 
 /** Returns whether the report's planned time between two runs has passed. */

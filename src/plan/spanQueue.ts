@@ -8,7 +8,7 @@ import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 const SPARSE = 0.1
 /** After each sparse slice, the next slice is this many times longer, if totals show that later rows exist. */
 const SPARSE_GROWTH = 3
-/** After 3 slices with too many rows, a slice up to `#goodLength` is assumed to have many rows at one instant. */
+/** After 3 overfull slices, a slice no longer than `#goodLength` is assumed to have many rows at one instant. */
 const HEAP_FAILURES = 3
 /** After more than 3 slices with too many rows and without totals, `shorterLength` also limits the next slice. */
 const HINTED_FAILURES_MAX = 3
@@ -16,7 +16,7 @@ const HINTED_FAILURES_MAX = 3
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const HEAP_SIGNS = 2
-/** If an overfull slice has at most this many pages, it is cut again with the time after it: no part is short then. */
+/** An overfull slice of at most this many pages is merged with the time after it and cut again, so no part is short. */
 const FAR_OVER_PAGES = 6
 
 export interface Overfull {
@@ -115,7 +115,7 @@ export class SpanQueue {
     return span.until - span.since <= this.#goodLength
   }
 
-  /** Adjusts the plan for the next slices to a proven span. `isSingle`: one response proved the span. */
+  /** Updates the plan for the next slices after a span was proven. `isSingle`: one response proved the span. */
   proven(span: Span, rows: number, isSingle: boolean): void {
     if (isSingle && rows > this.#pageRows) this.#pageRows = rows
     if (this.#isHead) this.#subtractFromNext(rows)
@@ -236,14 +236,14 @@ export class SpanQueue {
     return Math.max(1, Math.min(length - 1, Math.floor(bounded)))
   }
 
-  /** Cuts the span right after `at`, the instant of many rows. The first part also has the few rows before `at`. */
+  /** Cuts the span right after `at`, the instant that many rows share. The first part also has the rows before `at`. */
   #setHeapApart({ span, rows }: Piece, at: Instant): void {
     const [heap, rest] = splitAt(span, (at + 1) as Instant) ?? [span]
     if (rest !== undefined) this.#pending.push({ span: rest, rows })
     this.#pending.push({ span: heap, isHeap: true })
   }
 
-  /** Ends the next slice halfway between `from` and `to`, where many rows are, or at `to` after two sparse slices. */
+  /** Ends the next slice halfway from `from` to `to` or, after two sparse slices, at `to`. Many rows are near `to`. */
   #approach(from: Instant, to: Instant): void {
     const leaps = this.#sparseInARow >= 2 && this.#triedEnd !== to
     if (leaps) this.#triedEnd = to

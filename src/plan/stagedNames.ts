@@ -16,5 +16,5 @@ export const ORDINAL_DIGITS = 16
 /** Maximum number of an item's fields that staging writes separately. Other fields are read from the item's JSON. */
 export const ITEM_FIELDS_MAX = 128
 
-/** Represents a null or missing field in the staged lines of collections. No JSON string can have this value. */
+/** A null or missing field in the staged lines of collections. It is not valid JSON, so no value can be equal to it. */
 export const NO_VALUE = '\\N'

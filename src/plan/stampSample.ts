@@ -11,7 +11,7 @@ export interface SampleHint {
   readonly heapAt?: Instant
   /** The earliest modification time in the response. The span probably has no rows before it. */
   readonly from: Instant
-  /** Rows per microsecond. Set only if the newest rows come first, because the response then lacks the oldest rows. */
+  /** Rows per microsecond. Set instead of `cuts` if the newest rows come first: the oldest rows are then missing. */
   readonly rate?: number | undefined
 }
 
@@ -22,7 +22,7 @@ export interface SampleQuestion {
   readonly rowsPlanned: number
   /** True if earlier slices show how many rows to expect in this slice, and these are at least a third of a page. */
   readonly isKnown: boolean
-  /** Number of slices in a row that had too many rows. This slice is included. */
+  /** Number of consecutive slices that had too many rows, including this slice. */
   readonly failures: number
 }
 
@@ -49,7 +49,7 @@ export function hintOf(rows: readonly RowStamps[], question: SampleQuestion): Sa
     return { cuts: [], from, rate: length > 0 ? sorted.length / length : undefined }
   }
   const first = cutAfter(sorted, rowsFor(order, question))
-  // If the rows are sorted and fill more than 1.5 pages, their times also show the end of a second slice.
+  // If the rows are in exact order and fill more than 1.5 pages, the end of the slice after the next one is also known.
   if (order !== 'exact' || sorted.length <= 1.5 * question.pageRows) return { cuts: [first], from }
   const later = sorted.filter((at) => at > first)
   return { cuts: [first, cutAfter(later, question.pageRows - 2)], from }
@@ -90,7 +90,7 @@ function rowsFor(order: Order, { pageRows, rowsPlanned, isKnown, failures }: Sam
   return rowsPlanned * (order === 'none' ? UNSORTED_SHARE : step(SORTED_SHARES))
 }
 
-/** Returns the latest time at which a slice with at most `wanted` of the times can end. Never separates equal times. */
+/** Returns the latest end of a slice that contains at most `wanted` of the times. Equal times are never separated. */
 function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
   let count = Math.max(1, Math.min(sorted.length - 1, Math.floor(wanted)))
   while (count > 0 && sorted[count] === sorted[count - 1]) count -= 1
@@ -113,7 +113,7 @@ export function beginningOf(first: readonly RowStamps[], later: readonly RowStam
 
 const NEVER = Number.POSITIVE_INFINITY as Instant
 
-/** Returns the parts of the span after the times on both pages, or before these times if the newest rows come first. */
+/** Returns up to two parts of the span: after the rows of both pages, or before them if the newest rows come first. */
 export function edgesOf(first: readonly RowStamps[], last: readonly RowStamps[], span: Span): Span[] {
   const [begun, ended] = [boundsOf(first, span), boundsOf(last, span)]
   if (begun === undefined || ended === undefined) return []
@@ -145,7 +145,7 @@ function rangeOf(instants: readonly Instant[]): Range | undefined {
   return earliest === undefined || latest === undefined ? undefined : { earliest, latest }
 }
 
-/** Returns two parts with about equally many rows or, without rows, of equal length. One instant can't be divided. */
+/** Cuts the span at the rows' median time or, without rows, in the middle. Returns undefined for a single instant. */
 export function halvesOf(span: Span & { since: Instant }, rows: readonly RowStamps[]): readonly Span[] | undefined {
   const { since, until } = span
   if (!canSplit(span)) return undefined

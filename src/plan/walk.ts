@@ -121,7 +121,7 @@ export class Walk {
     if (page.totalCount !== undefined) this.#totals.add(page.totalCount)
   }
 
-  /** Records a page that repeats the page before it. Rows of a page after the last page do not count as `repeats`. */
+  /** Records a page that repeats the page before it. After the last page this is normal, so `repeats` does not grow. */
   #sawAgain({ rowCount, totalCount }: WalkPage): void {
     const isBehindLast =
       totalCount === undefined ? this.#highest !== 1 : this.rows === totalCount && totalCount === this.totalCount
@@ -151,7 +151,7 @@ export class Walk {
     return this.#keylessAgain === 0 && this.distinct === total
   }
 
-  /** Returns whether the last page has as many rows as the response's `pageSize`. Without `pageSize`: as page 1. */
+  /** Returns whether the last page has as many rows as the response's `pageSize` or, if that is missing, as page 1. */
   get isLastPageFull(): boolean {
     return this.lastRows > 0 && this.lastRows >= (this.#pageSizeOfAnswer ?? this.firstRows)
   }
@@ -163,7 +163,7 @@ export class Walk {
     return [...this.#keyless.keys()].every((text) => other.#keyless.has(text))
   }
 
-  /** Returns the rows of a full page: `fullPageRows` or the longest page of this run, at most `rowsAsked`. */
+  /** Returns how many rows a full page has: the larger of `fullPageRows` and `longestOfRun`, at most `rowsAsked`. */
   #fullRows({ fullPageRows, longestOfRun }: PagingProfile): number {
     const { rowsAsked } = this
     if (fullPageRows === undefined || rowsAsked !== this.#kind.usualPageSize) return rowsAsked
@@ -180,7 +180,7 @@ export class Walk {
     return this.#reachedEnd || (this.meetsTotal && !this.endsFull(profile))
   }
 
-  /** Returns whether the walk ended without a row on two pages. Repeated rows are allowed if each page has all rows. */
+  /** Returns whether the walk ended and no row was on two pages. Repeated rows are fine if each page has all rows. */
   isWhole(profile: PagingProfile): boolean {
     return this.isAtEnd(profile) && (this.repeats === 0 || this.#isUnpaged(profile))
   }
@@ -188,7 +188,7 @@ export class Walk {
   /** Returns whether the service ignores paging, so that each page has all rows. False if page 1 may lack rows. */
   #isUnpaged(profile: PagingProfile): boolean {
     const { firstRows, rowsAsked } = this
-    // If a full page has fewer rows than the total, the service ignores page numbers, but its pages lack rows.
+    // If the last page is full and the total exceeds the rows found, the service has more rows than its pages return.
     const hasMore = this.isLastPageFull && (this.totalCount ?? 0) > this.distinct
     if (this.#sawEmptyPage || this.distinct !== firstRows || hasMore) return false
     const { usualPageSize } = this.#kind

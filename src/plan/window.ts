@@ -43,13 +43,13 @@ export function nextWindow(before: Before, clock: Instant, rules: WindowRules): 
   const { mark } = before
   if (mark === undefined) return { since: rules.sinceRequired ? rules.start : undefined, until, clock }
   const { until: end = mark, sincePreviousRunMs = 0 } = before
-  // If `clock` is before `end`, the service's clock was set back. Ours may be set back too, so the longer time counts.
+  // If `clock` is before `end`, the service's clock was set back. Our clock may be too, so the longer time is used.
   const began = minusMs(clock, Math.max(0, sincePreviousRunMs, millisBetween(clock, end)))
   const reached = earliest(mark, end, clock, latest(rules.start, began))
   return { since: minusMs(reached, rules.overlapMs), until, clock }
 }
 
-/** Returns whether the window begins early enough if the service's clock was set back to `cut.clock` meanwhile. */
+/** Returns whether the window begins early enough, even if the service's clock was later set back to `cut.clock`. */
 export function reachesBack(window: Window, before: Before, cut: { clock: Instant; rules: WindowRules }): boolean {
   const { since } = nextWindow(before, earliest(window.clock, plusMs(cut.clock, CLOCK_GRAIN_MS)), cut.rules)
   return window.since === undefined || (since !== undefined && window.since <= since)

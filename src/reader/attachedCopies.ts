@@ -55,7 +55,7 @@ const createViews = (database: Database, copy: string): Promise<void> =>
     await createRule(sql, MEMORY)
   })
 
-/** Creates a link to the newest copy, so that its file survives the next publication. Returns false without a copy. */
+/** Links the newest copy to `file`, so that it survives the next publication. Returns false if there is no copy. */
 async function linkCopy(published: string, file: string): Promise<boolean> {
   try {
     // `link` does not follow a symbolic link, so `realpath` finds the file behind it.

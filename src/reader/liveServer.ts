@@ -53,7 +53,7 @@ export async function startLiveServer(settings: LiveServerSettings, folder: stri
 
 const uriOf = ({ host, port }: LiveServerSettings): string => `quack:${host}:${port}`
 
-/** The macro `refusal` refuses all but SELECT. So statements of transactions, also allowed, are compared as text. */
+/** The macro `refusal` refuses all but SELECT. Transaction statements are allowed too, so they are matched by text. */
 const RULE = String.raw`
   CREATE MACRO memory.main.may_read(session, statement) AS
     regexp_full_match(statement::VARCHAR, '(?i)\s*(BEGIN|COMMIT|ROLLBACK|ABORT)(\s+TRANSACTION)?(\s+READ ONLY)?\s*;?\s*')

@@ -1,6 +1,6 @@
 /**
- * The published copy for assistants, over the Model Context Protocol: tools that list tables, describe them, and run
- * reading statements. All SQL runs in the reader process, so a tool can read nothing else and write nothing.
+ * Serves the published copy to assistants over the Model Context Protocol. Tools list tables, describe them, and run
+ * read-only statements. All SQL runs in the reader process, so tools can't read other files and can't write.
  */
 import { type CallToolResult, McpServer } from '@modelcontextprotocol/server'
 import { z } from 'zod'

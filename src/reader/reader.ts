@@ -48,7 +48,7 @@ export function openReader(config: ReaderConfig): Reader {
   }
 }
 
-/** Returns a text that changes with each publication, or '' for a lake. Throws WAREHOUSE_MISSING without a copy. */
+/** Returns a string that changes with each publication, '' for a lake. Throws WAREHOUSE_MISSING if there is no copy. */
 async function stateOf({ published, lake }: ReaderConfig): Promise<string> {
   if (lake !== undefined) return ''
   if (isThere(published)) {

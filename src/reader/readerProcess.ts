@@ -20,7 +20,7 @@ const MIB = 2 ** 20
 const MEMORY_BESIDE = 384 * MIB
 /** V8 reserves this memory for compiled code. The kernel's limit includes reserved memory. */
 const MEMORY_RESERVED = 512 * MIB
-/** The stack of a thread. Nested statements need a large one, but each thread's stack counts in the memory limit. */
+/** Stack size per thread. Nested statements need a large stack, but each stack counts toward the memory limit. */
 const STACK_KIB = 4_096
 /** Limits V8's heap. Otherwise the conversion of one huge value to text could use all memory of the machine. */
 const FLAGS = ['--max-old-space-size=256']
@@ -76,7 +76,7 @@ export class ReaderProcess {
     const [command = '', ...args] = hasLimits ? ['/bin/sh', '-c', limits, ...program] : program
     const cache = getCompileCacheDir()
     const variables = { MALLOC_ARENA_MAX: '2', ...(cache === undefined ? {} : { NODE_COMPILE_CACHE: cache }) }
-    // The environment can contain secrets. Only a process that reads a lake receives the environment, to connect.
+    // The environment can contain secrets. Only a process that reads a lake gets it, because it needs it to connect.
     const env = isLake ? {} : { env: variables }
     try {
       const child = spawn(command, args, {
@@ -98,7 +98,7 @@ export class ReaderProcess {
     return this.#child.connected
   }
 
-  /** Sends a request after all earlier ones, and returns the answer. Throws its error, or why the process has ended. */
+  /** Sends a request after all earlier ones. Throws the request's error, or the reason why the process ended. */
   ask(request: Request, options: AskOptions): Promise<unknown> {
     const turn = this.#turn.then(() => this.#exchange(request, options))
     this.#turn = turn.catch(() => undefined)

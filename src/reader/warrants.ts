@@ -1,4 +1,4 @@
-/** Reads the warrants of a statement. Their fields have the same names as the columns of `tidemark.freshness`. */
+/** Reads the warrants of a statement: how complete its reports are. The fields are named as in `tidemark.freshness`. */
 import { z } from 'zod'
 import { counted, wholeSeconds } from '../words.ts'
 import { isConfigured, MISFITS, REJECTED, REPORT_MARKS } from '../warehouse/books/bookFigures.ts'
@@ -16,7 +16,7 @@ export const Warrant = z.object({
   misfits: z.number(),
   not_running_because: z.string().nullable(),
 })
-/** How complete a report is that a statement has read. */
+/** The completeness of one report that a statement reads. */
 export interface Warrant extends z.infer<typeof Warrant> {}
 
 /** SQL that lists the reports of a statement. Example: `events` for the child table `events__meeting_rooms`. */

@@ -18,7 +18,7 @@ export const plainStatus = (status: number, title: string, headers: Readonly<Rec
 export const invalid = (errors: Readonly<Record<string, readonly string[]>>): Answer =>
   json(400, { title: 'Validation failed', status: 400, errors })
 
-/** Returns an error of the token endpoint, which lists failures in another format than the report endpoints. */
+/** Returns an error response of the token endpoint. Its format differs from that of the report endpoints. */
 export const invalidToken = (errors: Readonly<Record<string, readonly string[]>>): Answer => {
   const failures = Object.entries(errors).map(([property, [message]]) => ({ property, message }))
   return json(400, { title: 'Validation failed', status: 400, ValidationFailure: failures })

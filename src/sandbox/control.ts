@@ -12,7 +12,7 @@ const PORTION_CHANGES_MAX = 5_000
 
 export type Pace = ReturnType<typeof openPace>
 
-/** Returns a pace, which makes random changes. There are none until `set` sets the number of changes per second. */
+/** Returns an object that makes random changes. It makes none until `set` sets the number of changes per second. */
 export function openPace(clock: Clock, world: World) {
   let [pending, lastMs] = [0, 0]
   let cancel: (() => void) | undefined
@@ -76,7 +76,7 @@ const CALLS: Readonly<Record<string, (parts: Parts, pace: Pace, body: Body) => o
 const OF_COLLECTIONS = ['editChild', 'addChild', 'removeChild', 'clearChildren'] as const
 const OF_ROWS = ['edit', ...OF_COLLECTIONS, 'softDelete', 'undelete', 'silentEdit'] as const
 
-/** Makes one change. Without `key` in the body, changes the row with the oldest modification that is not deleted. */
+/** Makes one change. Without `key` in the body, changes the least recently modified row that is not deleted. */
 function change(world: World, body: Body): WorldChange {
   const { action, field } = body
   const report = typeof body['report'] === 'string' ? body['report'] : ''

@@ -27,7 +27,7 @@ export type Amounts = (typeof AMOUNTS)[number]
 /** The options of the sandbox that decide the contents of rows. */
 export interface WorldOptions {
   readonly seed: number
-  /** The number of events. Rows of other reports refer to them. */
+  /** Number of rows in the report `events`. Rows of other reports refer to these rows. */
   readonly rows: number
   readonly timeStyle?: TimeStyle | undefined
   readonly amounts: Amounts

@@ -2,7 +2,7 @@
 export const NANO = 1_000_000_000
 export const NANO_PER_CENT = 10_000_000
 
-/** Types that TypeScript does not have yet: of `JSON.rawJSON`, and of the third parameter of a reviver. */
+/** TypeScript does not yet declare `JSON.rawJSON` and the third parameter of a reviver. */
 const exactJson = JSON as unknown as {
   rawJSON(text: string): unknown
   parse(text: string, reviver: (key: string, value: unknown, context?: { source?: string }) => unknown): unknown

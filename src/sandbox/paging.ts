@@ -24,7 +24,7 @@ export function pageOf({ values, total, limits, report }: PageRequest, faults: F
   const size = Math.max(1, Math.min(raised, clamp, limitOf('clamp-silent')))
   const ignored = number === 1 ? undefined : faults.take('ignore-page', report)
   const effective = ignored === undefined ? number : 1
-  // Fault `short-page`: page 2 has only half as many rows, and each later page begins earlier by the other half.
+  // Fault `short-page`: page 2 has only half of its rows. Later pages begin that much earlier, so no row is skipped.
   const missing = total > size && faults.take('short-page', report) !== undefined ? Math.floor(size / 2) : 0
   const start = (effective - 1) * size - (effective > 2 ? missing : 0)
   const count = effective === 2 ? size - missing : size

@@ -138,7 +138,7 @@ function select(table: Table, values: ReportRequest['values']): readonly Row[] {
   return table.rows.filter((row) => (withDeleted || !row.deleted) && wanted.every((test) => test(row)))
 }
 
-/** Returns a test whether `modified` or `aggregate` is in the window (spec §4), or undefined if there is no window. */
+/** Returns a function that tests whether `modified` or `aggregate` is in the window, or undefined without a window. */
 function windowTest(values: ReportRequest['values']): Test | undefined {
   const [since, until] = [values.get('modifiedSince'), values.get('modifiedUntil')]
   if (since === undefined && until === undefined) return undefined
@@ -146,7 +146,7 @@ function windowTest(values: ReportRequest['values']): Test | undefined {
   return ({ modified, aggregate }) => [modified, aggregate].some((at) => at >= from && at <= to)
 }
 
-/** How a filter compares a row's field, or its creation time. Other filters want an equal value. */
+/** Filters that do not simply test whether a field is equal to the wanted value. */
 const COMPARISONS: Readonly<Record<string, (row: Row, wanted: Value, field: string) => boolean>> = {
   createdSince: ({ created }, wanted) => created >= Number(wanted),
   createdUntil: ({ created }, wanted) => created <= Number(wanted),

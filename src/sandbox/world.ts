@@ -22,7 +22,7 @@ export interface WorldChange {
 /** The present time, and two values that faults change while the sandbox runs. */
 export interface WorldClock {
   readonly now: () => Ticks
-  /** Returns how far new modification times are in the past. If undefined, 0. The fault `stamps-back` changes it. */
+  /** Returns how far new modification times are set back (fault `stamps-back`). If undefined, they are not set back. */
   readonly back?: () => Ticks
   /** Returns the number of the exchange rate table in use, which is 0 unless the fault `fx` is active. */
   readonly rateTable?: () => number
@@ -195,7 +195,7 @@ export class World {
     return { report, key: row.key, action }
   }
 
-  /** Sets the stamps of a changed row and records the change. An event's changed collection moves only `aggregate`. */
+  /** Sets a changed row's stamps and records the change. If a collection of an event changed, sets only `aggregate`. */
   #stamp(row: Row, action: string, { fields = {}, at = this.#nowTicks(), collection }: StampOptions = {}): WorldChange {
     const { report } = row.table
     const back = at - (this.#clock.back?.() ?? 0)

@@ -1,4 +1,4 @@
-/** The ASCII bytes that a scan searches for. Writes numbers as ASCII digits, because strings would be too slow. */
+/** The ASCII bytes that a scan searches for, and functions that write numbers as digits without slow strings. */
 import { ORDINAL_DIGITS } from '../plan/stagedNames.ts'
 
 export const TAB = 0x09

@@ -73,7 +73,7 @@ export class PrivatePages {
     return this.#apply('drop', at)
   }
 
-  /** Replaces the whole item if it is no object, because privacy rules only name fields of objects. */
+  /** Replaces the whole item if it is not an object, because privacy rules only name fields of objects. */
   #item(rules: ObjectRules, at: number): number {
     if (this.#json.bytes[at] !== OPEN_OBJECT)
       return this.#json.bytes[at] === LETTER_N ? this.#json.value(at) : this.#withhold(at)

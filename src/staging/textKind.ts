@@ -3,7 +3,7 @@ import { Kind, type Kinds } from '../plan/kinds.ts'
 
 const NO_NUMBER = 100
 
-/** Returns the number that two bytes spell. Returns a number above 99 if one of them is no digit. */
+/** Returns the number that two bytes spell, or a number above 99 if one of them is not a digit. */
 function twoDigits(bytes: Buffer, from: number): number {
   const [tens, ones] = [(bytes[from] as number) - 0x30, (bytes[from + 1] as number) - 0x30]
   return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : NO_NUMBER

@@ -4,7 +4,7 @@ import { counted, duration, grouped } from '../words.ts'
 import type { Standing } from './standing.ts'
 
 interface BudgetText {
-  /** The totals of all reports. */
+  /** A sentence with the number of requests of all reports: sent in 24 hours, forecast, and needed by the schedule. */
   readonly use: string
   /** One line for each report that the budget delays, then the consequences. Empty if the budget is enough. */
   readonly effect: readonly string[]

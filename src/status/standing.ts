@@ -48,7 +48,7 @@ export const Standing = z.object({
   coverage: z.array(ScopeCoverage),
   explained: z.string().nullable().describe('The state of the report in words'),
 })
-/** The state of one report. Times are texts such as `2026-01-31T06:00:00Z`. */
+/** The state of one report. Times are strings such as `2026-01-31T06:00:00Z`. */
 export interface Standing extends z.infer<typeof Standing> {}
 
 /** SQL for the error of a row of `tidemark.runs`, as a `Problem`. */

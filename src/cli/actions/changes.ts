@@ -47,13 +47,13 @@ export const changes: Action<ChangesOptions> = async (shell, options, names) => 
     if (feed.cursor === since && !isFirst) continue
     await print(feed)
     since = feed.cursor
-    // The cursor is stored last. If the program ends before, the next call returns the same rows again.
+    // The cursor is stored last. If the program ends before that, the next call returns the same rows again.
     if (cursorFile !== '')
       await writeResult(file, (temporary) => writeFile(temporary, `${since} ${reports.join(' ')}\n`))
   }
 }
 
-/** Returns the stored cursor. Throws if it is for fewer reports: earlier changes of the others would be lost. */
+/** Returns the stored cursor. Throws if it does not cover all reports: earlier changes of the others would be lost. */
 async function storedCursor(file: string, reports: readonly string[]): Promise<Cursor> {
   const [cursor = '', ...stored] = (await readFile(file, 'utf8')).trim().split(' ')
   const added = reports.filter((report) => !stored.includes(report))

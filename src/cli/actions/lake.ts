@@ -1,4 +1,4 @@
-/** `tidemark lake`: does the upkeep of a lake now, or upgrades its catalogue to the format of this DuckLake. */
+/** `tidemark lake`: runs a lake's upkeep now, or upgrades its catalogue to the format of the installed DuckLake. */
 import { SyncError } from '../../errors.ts'
 import { upkeepText } from '../../status/upkeepText.ts'
 import { lakeName, upgradeLake } from '../../warehouse/database/lake.ts'

@@ -62,7 +62,7 @@ ${lines.join('')}Then run "tidemark check". The old warehouse is unchanged: keep
   return print(shell, options, { document: { settings, tables, rows, seconds: ms / 1_000 }, text: () => printed })
 }
 
-/** Returns what identifies the warehouse, and the state of a lake. Throws USAGE_INVALID if its tables are older. */
+/** Returns the warehouse's identifier and a lake's snapshot. Throws USAGE_INVALID for tables of an older Tidemark. */
 async function stateOf(config: Config): Promise<{ readonly movedFrom: string; readonly snapshot: number }> {
   await using database = await openWarehouseToRead(config)
   if ((await knownLayout(database, database.path)) < LAYOUT)

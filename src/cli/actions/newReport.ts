@@ -93,16 +93,16 @@ export const report = defineReport({
   meaning: '${meaningOf(name)}',
   path:${path.length > 108 ? '\n    ' : ' '}'${path}', // to fill in: the part after {base_url}/reportingapi; scope, if the service demands one
   answer: '${answer}', // guess: the form of the answer
-  // guess: items and total are such fields of the answer. To fill in: number and size, the parameters of paging
+  // guess: the fields of the answer for items and total. To fill in: the paging parameters for number and size
   pages: ${block(Object.entries(pages).map(([property, value]) => `${property}: '${value}',`))},
   key: ${columns(keyOf(seen, guesses))}, // guess: distinct in ${counted(rows.length, 'row')}. To fill in, if none was found
   fields: ${block(guesses.filter(({ isCollection }) => !isCollection).map(({ line }) => line))},
   newerBy: ${columns(newerBy)}, // guess: times with such names, the latest first
-  // to fill in: the parameters for modification times (here the usual ones); created, if creation times have some
+  // to fill in: the parameters for modification times (here the usual ones); if creation times have any, add created
   window: { since: 'modifiedSince', until: 'modifiedUntil', required: false },
-  // guess: 'flag' if a field has such a name. To fill in: 'none' if rows are never deleted; includeDeleted, if possible
+  // guess: from the field names. To fill in: 'none' if rows are never deleted; includeDeleted, if the service has it
   deletes: ${flag ? `'flag',\n  deletedFlag: '${flag.name}'` : "'absence'"},
-  // to fill in: the flags of expand, on the left (here the names of the fields)
+  // to fill in: replace each name on the left, now that of the field, with the flag of expand that adds the field
   expand: ${block(guesses.filter(({ isCollection }) => isCollection).map(({ line }) => line))},
 })
 `
@@ -139,7 +139,7 @@ function guessesFrom({ name: report, fields, rows }: SeenReport) {
   })
 }
 
-/** Returns the function that declares the field. Returns undefined for only nulls, or numbers that need a double. */
+/** Returns the name of the declaring function, or undefined if all values are null or if a number needs a double. */
 function wordFor(kinds: Kinds): string | undefined {
   if (!has(kinds, SCALARS) && (kinds & NESTED) === Kind.array) return 'many'
   if (!has(kinds, SCALARS) && (kinds & NESTED) === Kind.object) return 'one'
@@ -147,7 +147,7 @@ function wordFor(kinds: Kinds): string | undefined {
   return type === 'date-time' ? 'dateTime' : type
 }
 
-/** Returns a field with distinct values: if possible the report's own identifier, else another or the first field. */
+/** Returns a field with distinct values. Prefers the report's own identifier, then another one or the first field. */
 function keyOf({ name, rows }: SeenReport, guesses: readonly Guess[]): readonly Guess[] {
   const full = guesses.filter(({ word, values }) => /integer|string/.test(word ?? '') && values.length === rows.length)
   const rank = ({ column }: Guess) => {

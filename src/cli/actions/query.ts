@@ -31,7 +31,7 @@ export const query: Action<QueryOptions, string> = async (shell, options, sql) =
   return 0
 }
 
-/** Returns the file of a parquet result, else ''. Throws USAGE_INVALID if the file is missing or not needed. */
+/** Returns the file of `--output`, or '' if the format needs none. Throws USAGE_INVALID if the two do not match. */
 export function outputOf({ format, output }: Pick<QueryOptions, 'format' | 'output'>): string {
   if (format === 'parquet' && output === undefined) {
     throw new SyncError('USAGE_INVALID', 'the format parquet needs a file, and --output is missing', {

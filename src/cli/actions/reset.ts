@@ -1,4 +1,4 @@
-/** `tidemark reset`: makes a run read all rows of a report again or, with `--empty`, deletes them. Asks before. */
+/** `tidemark reset`: after asking, makes a run read all rows of a report again or, with `--empty`, deletes them. */
 import { SyncError } from '../../errors.ts'
 import type { Place } from '../../operations/perform.ts'
 import { promptFor } from '../init/answers.ts'

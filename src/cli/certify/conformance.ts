@@ -132,7 +132,7 @@ function change({ sandbox: { world }, report }: Bench): void {
   world.insert(report)
 }
 
-/** Returns what is wrong after a deletion. Two reconciles must find an absent row, and a run other deletions. */
+/** Returns what is wrong after a deletion. Two reconciles must find an absent row; a run must find other deletions. */
 async function afterDeletion(bench: Bench): Promise<string | undefined> {
   const { context, sandbox, report } = bench
   const { deletes } = reportOf(report)
@@ -156,7 +156,7 @@ async function reconcile({ context, report, clock }: Bench): Promise<void> {
   if (outcome.error !== undefined) throw outcome.error
 }
 
-/** Reads all rows with the fault. Then the fault ends, and one more run reads what changed meanwhile. */
+/** Changes rows, and reads all rows while the fault is active. Returns what is wrong after one more run without it. */
 async function duringFault(bench: Bench, fault: string): Promise<string | undefined> {
   change(bench)
   bench.sandbox.setFaults([fault])

@@ -1,4 +1,4 @@
-/** Examines how a service pages and stamps a report. Only reads, with a limited number of requests. */
+/** Examines how a service pages a report and sets its modification times. Sends a limited number of read requests. */
 import type { ReportName } from '../../../schema/index.ts'
 import { advisedOverlap } from '../../config/units.ts'
 import { SyncError } from '../../errors.ts'
@@ -208,7 +208,7 @@ const QUESTIONS: Readonly<Record<string, (survey: Survey) => Answer | Promise<An
   },
 }
 
-/** Returns how long (ms) edits were hidden: the time from an edit to the first read, which did not show the edit. */
+/** Reads all pages again. For each edit that the first read missed, returns the time (ms) from edit to that read. */
 async function hiddenTimes({ pages, question, read }: Survey): Promise<readonly number[]> {
   // An edited row can move to any page, so all pages are read again.
   const reread = await Array.fromAsync(read, ({ number }) => pages.readLaterPage(question, number))

@@ -117,7 +117,7 @@ export async function clampOf(pages: PageSource, question: Question, page: Scann
   if (page.rowCount === 0 || page.rowCount >= pages.pageSize) return undefined
   if (totalCount !== undefined) return totalCount > page.rowCount ? page.rowCount : undefined
   if (pages.report.answer === 'envelope') return undefined
-  // A bare array has no total. If page 2 has new rows, page 1 was full: the service limits the page size.
+  // A bare array has no total. But if page 2 has new rows, page 1 was full, so the service limits the page size.
   const seen = new Set(page.keys)
   const second = await pages.readLaterPage(question, 2)
   return second.page.keys.some((key) => !seen.has(key)) ? page.rowCount : undefined
@@ -162,7 +162,7 @@ function checkClock(client: ReportingClient, clock: Clock): Finding {
   return skewFinding(millisBetween(service, clock.now()))
 }
 
-/** Small differences are rounded to this, because the Date header has whole seconds and responses take time. */
+/** Small differences are rounded to a multiple of this: the Date header has whole seconds, and responses take time. */
 const SKEW_GRAIN_MS = 5_000
 
 /** Returns a warning if the clocks differ too much. `aheadMs` is our clock minus the service's clock. */

@@ -93,7 +93,7 @@ async function checkToken(gate: GateOptions, request: FastifyRequest, guess: str
   throw new SyncError('CONSOLE_LIMITED', 'too many wrong tokens were sent', { cure, data: { retryAfterSeconds } })
 }
 
-/** After this number of wrong tokens in a minute, an address must wait. A right token is always accepted. */
+/** After this number of wrong tokens in a minute, an address must wait. A correct token is always accepted. */
 const GUESSES_PER_ADDRESS_MAX = 10
 const GUESSES_TOTAL_MAX = 100
 /** Wrong tokens are counted for this many addresses. A new address replaces the one with the oldest wrong token. */

@@ -1,4 +1,4 @@
-/** Routes for actions. Each one asks the owner of the warehouse, which can take hours, so the page polls its state. */
+/** Routes for actions. The warehouse's owner performs each action. This can take hours, so the page polls its state. */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { Report } from '../../../schema/index.ts'
@@ -118,7 +118,7 @@ export interface ErrandOptions {
   readonly backendOf: () => ConsoleBackend
 }
 
-/** Returns functions that start an errand and find it again. Errands end early when `signal` aborts. */
+/** Returns functions that start an errand (one requested action) and look it up. Errands end if `signal` aborts. */
 function openErrands({ clock, log, backendOf }: ErrandOptions, signal: AbortSignal) {
   const errands = new Map<string, Errand>()
   const carryOut = async (request: OperationRequest, errand: Errand): Promise<void> => {

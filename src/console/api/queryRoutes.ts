@@ -1,4 +1,4 @@
-/** Routes of the explorer: the copy's tables, and statements of users. Each request starts its own reader process. */
+/** Routes of the explorer: the copy's tables and users' SQL statements. Each request starts its own reader process. */
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { SyncError } from '../../errors.ts'
@@ -9,7 +9,7 @@ import { name } from '../../warehouse/database/sql.ts'
 import { type Api, answers, limitedTo } from './api.ts'
 import { QueryAnswer, Statement, Tables } from './schemas.ts'
 
-/** Requests at the same time. Statements and lists have separate limits, so that long statements do not block lists. */
+/** The maximum numbers of concurrent requests. The limits are separate, so that long statements do not block lists. */
 const STATEMENTS_MAX = 2
 const LISTS_MAX = 4
 const SAMPLE_ROWS = 10

@@ -83,7 +83,7 @@ export function addReadRoutes(api: Api, options: ReadOptions): void {
   addChangesRoute(api, options)
 }
 
-/** The maximum of open requests. Each one has the published copy open, or opens it every two seconds. */
+/** The maximum number of open requests. Each one has the published copy open, or opens it every two seconds. */
 const WAITS_MAX = 20
 const FEEDS_MAX = 4
 /** A client that reads no byte in this time is disconnected, because it keeps a copy open. */

@@ -50,7 +50,7 @@ export async function load({ query }) {
   return kept.content
 }
 
-/** Shows a link's statement, but does not run it: another person can have written it. @param {string | null} sql */
+/** Shows a link's statement, but does not run it: another person may have written it. @param {string | null} sql */
 function openLink(sql) {
   if (sql === draft.linked) return
   draft.linked = sql

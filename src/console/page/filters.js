@@ -15,7 +15,7 @@ export const filters = ({ view, query }, states) => html`
 
 /** @param {string} view */
 const choose = (view) => (/** @type {Event} */ event) => {
-  // Reads the address now, because another filter can have changed it since the view was drawn.
+  // Reads the address now, because another filter may have changed it since the view was drawn.
   const { query } = placeNow()
   query.delete('from')
   const { name, value } = /** @type {HTMLSelectElement} */ (event.target)

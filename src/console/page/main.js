@@ -145,7 +145,7 @@ watchLive({
     void released().then(() => hasSelection() || draw())
   },
 })
-// If the page can't read whether the user may act, it shows all buttons, because the server checks each action anyway.
+// If the page can't find out whether the user may act, it shows all buttons. The server checks each action anyway.
 void read('/api/session')
   .then(({ may_act: mayAct }) => change({ mayAct }))
   .catch(() => undefined)

@@ -14,7 +14,7 @@ let cancelTimer
 export const released = () =>
   cancelTimer === undefined ? Promise.resolve() : new Promise((resolve) => void waiting.add(resolve))
 
-/** Delays redraws until `release` is called, but at most for `ms`. @param {number} ms */
+/** Delays redraws until `release` is called, but for at most `ms` milliseconds. @param {number} ms */
 function hold(ms) {
   cancelTimer?.()
   cancelTimer = after(ms, release)
@@ -32,9 +32,9 @@ const endIn = (ms) => cancelTimer !== undefined && hold(ms)
 
 const CAPTURE = { capture: true }
 addEventListener('pointerdown', () => hold(PRESS_MS_MAX), CAPTURE)
-// The space bar causes a click at its release. Other keys cause a click at once.
+// The space bar clicks when it is released. Other keys click when they are pressed.
 addEventListener('keydown', ({ key, repeat }) => key === ' ' && !repeat && hold(PRESS_MS_MAX), CAPTURE)
-// A mouse causes its click at the release. A finger causes its click some milliseconds later.
+// A mouse click fires on release. A tap fires its click some milliseconds later.
 addEventListener('pointerup', ({ pointerType }) => endIn(pointerType === 'mouse' ? 0 : TAP_MS_MAX), CAPTURE)
 for (const end of ['keyup', 'click', 'pointercancel']) addEventListener(end, () => endIn(0), CAPTURE)
 // Only `blur` of the window ends a press: an element also loses the focus when another element is pressed.

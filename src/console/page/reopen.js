@@ -20,7 +20,7 @@
     ({ target }) => {
       if (!(target instanceof HTMLElement)) return
       stop.abort()
-      // While the page still loads, it perhaps has no element for the message.
+      // While the page is still loading, the element for the message may not exist yet.
       if (document.readyState === 'loading') addEventListener('DOMContentLoaded', reopen)
       else reopen()
     },

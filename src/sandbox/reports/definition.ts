@@ -49,7 +49,7 @@ export interface Definition extends Endpoint {
   readonly key: string
   readonly firstKey: number
   readonly rowsPerEvent: number
-  /** The specification does not define numbers of entities, so `id` is invented. */
+  /** The specification does not define IDs of entities, so `id` is invented. */
   readonly entity: { readonly id: number; readonly type: string }
   /** True if rows always have a modification time and deleted rows are returned with `includeDeleted`. */
   readonly keepsDeleted?: true
@@ -59,7 +59,7 @@ export interface Definition extends Endpoint {
   readonly amount?: string
   /** The range of amounts in euros, used only with the option `amounts: cents`. */
   readonly amountEuros?: Range
-  /** Parameters that have another name than the field by which they filter. Example: `startDate` for `arrivalDate`. */
+  /** Parameters whose name differs from that of the field they filter by. Example: `startDate` for `arrivalDate`. */
   readonly comparesWith?: Readonly<Record<string, string>>
   readonly collections: readonly CollectionKind[]
 }

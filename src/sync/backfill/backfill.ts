@@ -36,7 +36,7 @@ export interface BackfillOptions {
   readonly onProgress?: (progress: BackfillProgress) => void
 }
 
-/** The end of a backfill, with the windows that have failed. */
+/** How a backfill ended, and which windows failed. */
 export interface BackfillOutcome {
   readonly backfillId: string
   readonly report: ReportName
@@ -128,7 +128,7 @@ function countWindows(windows: BookedWindow[], { backfillId, report, onProgress 
     windows.reduce((sum, window) => (window.state === state ? sum + window[figure] : sum), 0)
   let [rows, pages] = [sumOf('done', 'rows'), sumOf('done', 'pages')]
   let [done, failed, total] = [windows.filter(({ state }) => state === 'done').length, 0, windows.length]
-  /** Planned requests for windows that this run has read (`plannedDone`), and for the windows that remain. */
+  /** Number of planned requests for windows that this run has read (`plannedDone`), and for the remaining windows. */
   let [plannedDone, plannedLeft] = [0, sumOf('pending', 'plannedRequests')]
   const send = () => {
     const msEach = (clock.monotonicMs() - startedMs) / plannedDone

@@ -13,7 +13,7 @@ export interface BackfillRequest {
   readonly to: Instant | undefined
 }
 
-/** A requested backfill. `goesOn`: it continues an earlier backfill of this range. */
+/** A requested backfill. `goesOn` is true if it continues an earlier backfill of this range. */
 export interface NamedBackfill {
   readonly backfillId: string
   readonly report: ReportName
