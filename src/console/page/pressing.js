@@ -14,7 +14,7 @@ let cancelTimer
 export const released = () =>
   cancelTimer === undefined ? Promise.resolve() : new Promise((resolve) => void waiting.add(resolve))
 
-/** Delays redraws until `release` is called, but for at most `ms` milliseconds. @param {number} ms */
+/** Delays redraws until `release` is called, for at most `ms` milliseconds. @param {number} ms */
 function hold(ms) {
   cancelTimer?.()
   cancelTimer = after(ms, release)
