@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { inspect } from 'node:util'
 import { Client } from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
@@ -103,6 +104,17 @@ it('a loader that is parted from the catalogue with the turn blocks the others f
   await loaded
   const [counted] = await other.rows('SELECT count(*) AS rows, count(*) FILTER (n = 1) AS loaded FROM numbers')
   expect(counted).toEqual({ rows: 5, loaded: 1 })
+})
+
+it('a commit that cannot reach the catalogue fails with a clear error, without the password', async () => {
+  const at = await postgres.newDatabase()
+  await using proxy = await startProxy(portOf(at))
+  await using lake = await aLake([proxy.port], `${at} password=hunter2`)
+  const [loader] = lake.loaders
+  await proxy[Symbol.asyncDispose]()
+  const error = await loader.transaction((sql) => sql.run(SMALL)).catch((thrown: unknown) => thrown)
+  expect(error).toMatchObject({ code: 'LAKE_BUSY', message: expect.stringContaining('cannot be reached') })
+  expect(inspect(error, { depth: 9 })).not.toContain('hunter2')
 })
 
 it('a process that froze in the middle of a commit blocks the others for seconds only', async () => {

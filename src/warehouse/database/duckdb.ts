@@ -163,7 +163,9 @@ export class Database implements Sql, AsyncDisposable {
   async #takeTurn(lost: number): Promise<AsyncDisposable | undefined> {
     if (this.#turnsOf === undefined) return undefined
     const side = (this.#side ??= await this.#instance.connect())
-    return takeTurn((statement) => side.run(statement), this.#turnsOf, lost)
+    const run = (statement: string) =>
+      side.run(statement).catch((error: unknown) => Promise.reject(this.#failure(error)))
+    return takeTurn(run, this.#turnsOf, lost)
   }
 
   async #transactOnce<T>(work: (sql: Sql) => Promise<T>, limit: CompactionLimit<T>): Promise<T> {
