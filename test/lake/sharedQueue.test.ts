@@ -11,7 +11,7 @@ import { WORLD_REPORTS } from '../../src/sandbox/server.ts'
 import type { Running } from '../cli/support.ts'
 import { hasSaid, linesOf, OWNS, reportsOnly, until } from '../jobs/support.ts'
 import { type PostgresServer, startPostgresHere } from '../support/postgresServer.ts'
-import { startProxy } from '../support/tcpProxy.ts'
+import { mayLosePackets, startProxy } from '../support/tcpProxy.ts'
 import { aLakeside, ALL, complaints, ended, type Lakeside, pause, RARELY, stopAll, untilRunEnds } from './lakeside.ts'
 
 let postgres: PostgresServer
@@ -211,6 +211,32 @@ it('a worker that is parted from the catalogue stops no other, and works again a
   await stopAll(workers)
   expect(await shop.problems(REPORT)).toEqual([])
 })
+
+it.runIf(mayLosePackets())(
+  'the run of a worker whose catalogue is silent returns to the queue, and another worker does it meanwhile',
+  async () => {
+    await using shop = await aLakeside(postgres, { settings: SELDOM, sandbox: FEW })
+    await using proxy = await startProxy(Number(/port=(\d+)/.exec(shop.at)?.[1]))
+    const silent = shop.workerAt(proxy.port)
+    await until(() => ended(silent, REPORT) > 0)
+    await until(async () => !(await isRunning(shop)))
+    const { world } = shop.sandbox
+    world.edit(REPORT, world.liveKeys(REPORT)[0] as number)
+    shop.sandbox.setFaults([`slow@${REPORT}:5000`])
+    const asked = shop.run('sync', REPORT)
+    await until(() => isRunning(shop))
+    proxy.losePackets()
+    const [heir] = (await shop.workers(1)) as [Running]
+    shop.sandbox.setFaults([])
+    await until(() => ended(heir, REPORT) > 0)
+    // The silent worker answers this command, because no other one was there. It cannot read the result.
+    expect((await asked).stderr).toContain('cannot be reached')
+    proxy.heal()
+    expect(complaints([silent]).filter((line) => line.includes('UNEXPECTED'))).toEqual([])
+    await stopAll([silent, heir])
+    expect(await shop.problems(REPORT)).toEqual([])
+  },
+)
 
 it('with the queue in PostgreSQL, two workers share the runs, and commands reach both of them', async () => {
   await using shop = await aLakeside(postgres, { queue: 'postgres', settings: SELDOM, sandbox: FEW })

@@ -11,7 +11,7 @@ import { Database } from '../../src/warehouse/database/duckdb.ts'
 import { openLake } from '../../src/warehouse/database/lake.ts'
 import { extensionsFolder } from '../support/extensions.ts'
 import { type PostgresServer, startPostgresHere } from '../support/postgresServer.ts'
-import { startProxy } from '../support/tcpProxy.ts'
+import { mayLosePackets, startProxy } from '../support/tcpProxy.ts'
 import { aFolder } from '../support/warehouse.ts'
 
 let postgres: PostgresServer
@@ -116,6 +116,28 @@ it('a commit that cannot reach the catalogue fails with a clear error, without t
   expect(error).toMatchObject({ code: 'LAKE_BUSY', message: expect.stringContaining('cannot be reached') })
   expect(inspect(error, { depth: 9 })).not.toContain('hunter2')
 })
+
+it.runIf(mayLosePackets())(
+  'a loader whose network is silent fails with a clear error while the network is silent, and loads later',
+  async () => {
+    const at = await postgres.newDatabase()
+    await using proxy = await startProxy(portOf(at))
+    await using lake = await aLake([proxy.port], at)
+    const [loader] = lake.loaders
+    const insert = (during?: () => void) =>
+      loader.transaction(async (sql) => {
+        await sql.run('INSERT INTO numbers VALUES (1)')
+        during?.()
+      })
+    const lost = { code: 'LAKE_BUSY', message: expect.stringContaining('cannot be reached') }
+    // Before the commit, and before the first statement.
+    await expect(insert(() => proxy.losePackets())).rejects.toMatchObject(lost)
+    await expect(insert()).rejects.toMatchObject(lost)
+    proxy.heal()
+    await insert()
+    expect(await loader.rows('SELECT n FROM numbers')).toEqual([{ n: 1 }])
+  },
+)
 
 it('a process that froze in the middle of a commit blocks the others for seconds only', async () => {
   const at = await postgres.newDatabase()

@@ -1,4 +1,5 @@
 /** A proxy on loopback between a process and a server. A test stops its bytes, as a network partition does. */
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
@@ -6,13 +7,33 @@ export interface TcpProxy extends AsyncDisposable {
   readonly port: number
   /** From now on no byte passes, in either direction. Connections stay open, and new ones open without an answer. */
   partition(): void
+  /** From now on packets to and from this port are lost, and nothing acknowledges them. Only where `mayLosePackets`. */
+  losePackets(): void
   /** Waiting bytes pass again. */
   heal(): void
+}
+
+const RULES = ['--dport', '--sport']
+const filter = (how: '-I' | '-D', side: string, port: number): void => {
+  execFileSync('iptables', ['-w', how, 'INPUT', '-i', 'lo', '-p', 'tcp', side, `${port}`, '-j', 'DROP'], {
+    stdio: 'pipe',
+  })
+}
+
+/** Only root may change the packet filter, and only where iptables is installed. */
+export function mayLosePackets(): boolean {
+  try {
+    execFileSync('iptables', ['-w', '-S', 'INPUT'], { stdio: 'pipe' })
+    return true
+  } catch {
+    return false
+  }
 }
 
 export async function startProxy(target: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
   let isParted = false
+  let rules: readonly string[] = []
   const server = createServer({ pauseOnConnect: true }, (near) => {
     const far = connect(target, '127.0.0.1')
     for (const [from, to] of [
@@ -32,17 +53,29 @@ export async function startProxy(target: number): Promise<TcpProxy> {
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const keepPackets = () => {
+    for (const side of rules) filter('-D', side, port)
+    rules = []
+  }
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
+    losePackets: () => {
+      if (rules.length > 0) return
+      for (const side of RULES) filter('-I', side, port)
+      rules = RULES
+    },
     partition: () => {
       isParted = true
       for (const socket of sockets) socket.pause()
     },
     heal: () => {
+      keepPackets()
       isParted = false
       for (const socket of sockets) socket.resume()
     },
     [Symbol.asyncDispose]: async () => {
+      keepPackets()
       for (const socket of sockets) socket.destroy()
       await new Promise((resolve) => server.close(resolve))
     },

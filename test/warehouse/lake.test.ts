@@ -3,7 +3,7 @@
  */
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { lakeName, type LakePlace } from '../../src/warehouse/database/lake.ts'
+import { lakeName, type LakePlace, withTimeouts } from '../../src/warehouse/database/lake.ts'
 import { databaseError, repeatConflicts } from '../../src/warehouse/database/databaseError.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { serveForEver } from '../../src/worker/serving.ts'
@@ -47,6 +47,19 @@ it.each([
   ['postgres://me:hunter/2@3@db/lake', 'ducklake:postgres:postgres://me:***@db/lake'],
 ])('the name of a lake holds no password: %#', (at, name) => {
   expect(lakeName({ catalogue: 'postgres', at, data: '', extensions: undefined })).toBe(name)
+})
+
+it.each([
+  ['host=db dbname=lake', 'host=db dbname=lake connect_timeout=10 keepalives_idle=10'],
+  ['host=db connect_timeout=2', 'host=db connect_timeout=2 keepalives_idle=10'],
+  ['postgres://me@db/lake', 'postgres://me@db/lake?connect_timeout=10&keepalives_idle=10'],
+  ['postgresql://me:a?b@db/lake', 'postgresql://me:a?b@db/lake?connect_timeout=10&keepalives_idle=10'],
+  ['postgres://db/lake?sslmode=require', 'postgres://db/lake?sslmode=require&connect_timeout=10&keepalives_idle=10'],
+])('the connection string of a catalogue gets limits for a silent network, unless it has them: %#', (at, beginning) => {
+  const full = withTimeouts(at)
+  expect(full.startsWith(beginning), full).toBe(true)
+  expect(full).toContain('tcp_user_timeout=20000')
+  expect(withTimeouts(full)).toBe(full)
 })
 
 const outrun = () => new TypeError('Failed to commit DuckLake transaction. Exceeded the maximum retry count of 0')

@@ -85,6 +85,8 @@ function isCorrupt(message: string): boolean {
 const TRIES_MAX = 40
 const WAIT_MS_MIN = 20
 const WAIT_MS_MAX = 1_000
+/** Work is repeated for this time after it could not reach the catalogue. */
+const UNREACHABLE_MS_MAX = 30_000
 
 const LOST_COMMIT = /^TransactionContext Error:[^]*DuckLake transaction\.\s+Exceeded the maximum retry count/
 /** Matches messages about a commit of another process, a locked SQLite file, or a restart of PostgreSQL. */
@@ -93,13 +95,17 @@ const CONFLICT =
 
 /** Runs `work`, and repeats it after a conflict with another commit. Throws LAKE_BUSY after `triesMax` conflicts. */
 export async function repeatConflicts<T>(work: (lost: number) => Promise<T>, name: string, triesMax = TRIES_MAX) {
+  let end = Infinity
   for (let tries = 1; ; tries += 1) {
     try {
       return await work(tries - 1)
     } catch (error) {
       const known = asSyncError(error)
       if (!CONFLICT.test(known.message)) throw error
-      if (/cannot be reached/.test(known.message) && tries >= triesMax) throw known
+      if (/cannot be reached/.test(known.message)) {
+        end = Math.min(end, systemClock.monotonicMs() + UNREACHABLE_MS_MAX)
+        if (tries >= triesMax || systemClock.monotonicMs() > end) throw known
+      }
       if (tries >= triesMax)
         throw new SyncError('LAKE_BUSY', `${name}: other loaders committed first, ${tries} times`, {
           cure: 'This load stored nothing; the next run reads its rows again. Let fewer processes load into this lake, or let them load less often.',

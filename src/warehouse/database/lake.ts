@@ -55,6 +55,24 @@ export async function openLake(place: LakePlace, options: DatabaseOptions): Prom
   }
 }
 
+/** Limits for a network that is silent. Without them, a statement can wait for 16 minutes or longer. */
+const SILENCE = {
+  connect_timeout: '10',
+  keepalives_idle: '10',
+  keepalives_interval: '5',
+  keepalives_count: '2',
+  tcp_user_timeout: '20000',
+}
+
+/** Returns the connection string with a limit for each silence, unless the operator has set that limit. */
+export function withTimeouts(at: string): string {
+  const missing = Object.entries(SILENCE).filter(([name]) => !at.includes(name))
+  const [first, next] = /^postgres(?:ql)?:\/\//.test(at) ? ['?', '&'] : [' ', ' ']
+  // The password of a URL can contain a question mark.
+  const hasQuery = at.replace(/^\w+:\/\/[^@/]*@/, '').includes('?')
+  return missing.reduce((all, limit, index) => `${all}${index > 0 || hasQuery ? next : first}${limit.join('=')}`, at)
+}
+
 export async function attachLake(sql: Pick<Sql, 'run' | 'rows'>, place: LakePlace, as: string): Promise<void> {
   await prepare(sql, place)
   await sql.run(attachSql(place, as, 'read'))
@@ -84,7 +102,8 @@ async function prepare(sql: Pick<Sql, 'run' | 'rows'>, place: LakePlace): Promis
 function attachSql({ catalogue, at, data, snapshot }: LakePlace, as: string, access: keyof typeof ACCESS): string {
   const own = catalogue === 'sqlite' ? `${access === 'read' ? '' : WAL}, META_BUSY_TIMEOUT 5000` : ''
   const state = snapshot === undefined ? '' : `, SNAPSHOT_VERSION ${snapshot}`
-  return `ATTACH ${text(`ducklake:${catalogue}:${at}`)} AS ${as} (DATA_PATH ${text(data)}${own}${ACCESS[access]}${state})`
+  const address = catalogue === 'sqlite' ? at : withTimeouts(at)
+  return `ATTACH ${text(`ducklake:${catalogue}:${address}`)} AS ${as} (DATA_PATH ${text(data)}${own}${ACCESS[access]}${state})`
 }
 
 const WAL = `, META_JOURNAL_MODE 'WAL'`
@@ -151,7 +170,7 @@ export async function upgradeLake(
 
 /** Copies all tables of a catalogue in PostgreSQL to a new schema of the same database. */
 async function copyTables(sql: Database, at: string, copy: string): Promise<void> {
-  await sql.run(`ATTACH ${text(at)} AS catalogue (TYPE postgres)`)
+  await sql.run(`ATTACH ${text(withTimeouts(at))} AS catalogue (TYPE postgres)`)
   const statements = `DO $do$ DECLARE t text; BEGIN CREATE SCHEMA ${copy};
     FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = current_schema() AND starts_with(tablename, 'ducklake_') LOOP
       EXECUTE format('CREATE TABLE ${copy}.%I (LIKE %I INCLUDING ALL)', t, t);
