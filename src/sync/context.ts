@@ -12,7 +12,7 @@ import type { Fence, FenceRequest } from '../warehouse/books/fences.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
 import type { ReportOutcome } from './reportOutcome.ts'
 
-/** Takes staged rows: the warehouse or, in another process, the code that hands pulled windows over to its owner. */
+/** Loads staged rows: the warehouse, or code that sends pulled windows to the process that owns the warehouse. */
 export type Loader = Pick<Warehouse, 'numberMark' | 'load'>
 
 export interface WalkContext {
@@ -39,7 +39,7 @@ export interface SyncSettings
   readonly concurrency: number
   /** The client identifier and its OAuth scopes. If they change, reports that the service refused are tried again. */
   readonly identity: string
-  /** If the secret changes, requests are tried again after the service has refused the credentials. */
+  /** If the secret changes, reports that were paused after the service refused the credentials are tried again. */
   readonly clientSecret: Pick<Secret, 'shortHash'>
   readonly hashKey?: Secret | undefined
 }

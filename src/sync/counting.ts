@@ -42,7 +42,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     if (deletesEveryMs > 0 || (state?.failures ?? 0) > 0 || state?.stopped !== undefined) await record()
     return false
   }
-  // If each run compares counts, the previous comparison was made when the service's clock was at mark + settle.
+  // If every run compares counts, so did the previous run, when the service's time was the mark plus `settleMs`.
   const comparedAt = restMs === 0 ? plusMs(window.since, config.overlapMs + config.settleMs) : state?.countedAt
   const comparison = { context, reading, until: (window.since - 1) as Instant, comparedAt }
   const found = await findRows(comparison, next.acceptedDifference).catch(async (error: unknown) => {
@@ -70,7 +70,7 @@ interface Comparison {
   readonly reading: Reading
   /** End of the compared range. The window of this run has read all rows that were created later. */
   readonly until: Instant
-  /** The service's clock at the previous comparison. The rows that are missing now were not yet in its total. */
+  /** The service's time at the previous comparison. Its total at that time did not include the rows missing now. */
   readonly comparedAt: Instant | undefined
 }
 
@@ -107,7 +107,7 @@ async function wrongRanges({ reading, until: end }: Comparison, notes: readonly 
     if (upTo === undefined) return []
     step = search.next(upTo)
   }
-  // A range also includes the time before it, and the last range the time after it, so that no time is left out.
+  // Extends each range back to the end of the previous one, and the last to `end`, so that no time is left out.
   return step.value.map((range) => {
     const number = ranges.indexOf(range)
     return { since: ranges[number - 1]?.until, until: number === ranges.length - 1 ? end : range.until }
@@ -146,8 +146,8 @@ async function readRange(comparison: Comparison, range: Span): Promise<number> {
 }
 
 /**
- * Returns the least time (ms) between the creation of a missing row and the previous comparison. Rows do not contain
- * their creation time. So the limit is doubled until a request for earlier rows returns no missing row.
+ * Returns a lower bound for the time (ms) from the creation of a missing row to the previous comparison. Rows do not
+ * contain their creation time. So each request goes back twice as far, until it returns no missing row.
  */
 async function latenessMs(
   { reading: { source, plan }, comparedAt }: Comparison,

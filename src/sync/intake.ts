@@ -42,7 +42,7 @@ export interface ProvenWindow {
   readonly window: ClosedWindow
   /** Set only by a reconcile: the creation time (or modification time) up to which it has read all rows. */
   readonly reached?: Instant
-  /** Keys of rows that were missing in a second read without deleted rows. Undefined if rows have a deletion flag. */
+  /** Keys of rows missing from a second read that excludes deleted rows. Undefined if rows have a deletion flag. */
   readonly gone?: ChangesLoad['gone']
   /** Set only for audit reports: the window's entries replace the stored entries of this record and span. */
   readonly entries?: EntryWindow
@@ -125,7 +125,7 @@ export class Intake implements AsyncDisposable {
     return !this.#awaitsDifference && this.source.kind !== 'audit'
   }
 
-  /** Loads full segments during the walk, one at a time. The walk waits if another segment is full before that ends. */
+  /** Loads each full segment during the walk. If the previous segment's load still runs, the walk waits for it. */
   async #loadFullSegments(): Promise<void> {
     await this.#spool.cutWhenFull()
     for (const segment of this.#spool.takeFull()) {

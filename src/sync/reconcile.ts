@@ -103,7 +103,7 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   if (isBounded) return
   const total = await totalNow(reading)
   if (total === (await context.warehouse.books.reconciledRows(open.reconcileId))) return
-  // A total also differs if rows were added or removed meanwhile. If all rows have creation times, all were read.
+  // The numbers may differ because rows were added or removed, or because rows without a creation time were not read.
   if ((await totalOfCreated(reading)).kind !== 'dated') await readUnbounded(reading)
 }
 

@@ -35,7 +35,7 @@ export async function openCoverage(
   return { until: coverage.refillUntil, record, endReset: coverage.because.includes('reset') ? endReset : undefined }
 }
 
-/** Stores the privacy rules for rows that a backfill reads before the first run. Removes values that became private. */
+/** Stores the privacy rules before a backfill if no run has set a mark yet. Removes values that have become private. */
 export async function storeSettings(context: SyncContext, report: ReportName, scope: string): Promise<void> {
   const { warehouse, fence } = context
   const { mark } = await warehouse.books.lastWindow(report, scope)
@@ -60,7 +60,7 @@ export async function readAgain(context: SyncContext, reading: Reading, refill: 
     if (part !== parts.at(-1)) await record(part?.since)
   }
   if (endReset === undefined) return record(undefined)
-  // A row that was edited meanwhile may be in no part any more, so the newest rows are read once more.
+  // If a row was edited meanwhile, the parts may have missed it, so the newest rows are read once more.
   if (declaration.window.required || reading.asksCreated) await readNewest(context, reading, reading.plan.window.clock)
   reading.intake.figures.deleted += await endReset()
 }

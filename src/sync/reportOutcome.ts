@@ -19,7 +19,7 @@ export const Figures = z.object({
   misfits: sum,
   childrenWritten: sum,
   schemaChanges: sum,
-  /** Fields that got no column, because of the contract `freeze` or the limit. Example: `['events.colour']`. */
+  /** Fields that got no column, because of the contract `freeze` or the column limit. Example: `['events.colour']`. */
   frozen: z.array(z.string()).readonly().default([]),
   /** Number of rows that the service returned only now, although an earlier window had requested their time. */
   late: sum,
@@ -34,7 +34,7 @@ export const noFigures = (): Figures => Figures.parse({})
 export const OutcomeFacts = z.object({
   report: Report,
   runId: z.string().optional(),
-  /** A `paused` report did not run, because a refusal or an operator has paused it. `error` has the cure. */
+  /** A `paused` report did not run, because a refusal or an operator paused it. `error` explains how to resume it. */
   state: z.enum(['done', 'failed', 'off', 'paused']),
   pages: count,
   figures: named<Figures>(Figures),

@@ -242,7 +242,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#database.transaction((sql) => recordPause(sql, pause, now))
   }
 
-  /** Ends pauses and returns the names of their reports. With `onlyRefused`, pauses by an operator do not end. */
+  /** Ends pauses and returns the names of their reports. With `onlyRefused`, keeps pauses that an operator has set. */
   resume(reports: readonly ReportName[], which: { readonly onlyRefused?: boolean } = {}) {
     return this.#database.transaction((sql) => clearPauses(sql, reports, which))
   }
@@ -293,7 +293,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => publish(this.#database, to, this.#open.publishBy))
   }
 
-  /** Runs one reading statement. If a transaction is running, the statement waits until the transaction ends. */
+  /** Runs one query. If a transaction is running, the query waits until the transaction ends. */
   rows<T>(sql: string): Promise<T[]> {
     return this.#database.rows<T>(sql)
   }
@@ -331,12 +331,12 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => this.#database.transaction((sql) => trimBooks(sql, before)))
   }
 
-  /** Deletes files of aborted loads from object storage. Skips a directory, which can have files of other programs. */
+  /** Deletes files of aborted loads from object storage. Skips a local directory, which other programs may also use. */
   async removeOrphans(): Promise<number> {
     return this.#open.storage ? this.#afterOtherLoads(() => removeOrphans(this.#database, LAKE)) : 0
   }
 
-  /** Does one turn of a lake's upkeep. Loads run between its steps. Returns undefined if it is not due. */
+  /** Does one turn of the lake's upkeep. Loads can run between the steps. Returns undefined if no turn is due. */
   upkeep(options: UpkeepOptions): Promise<LakeUpkeep | undefined> {
     return keepLake((step) => this.#afterOtherLoads(() => this.#database.transaction(step)), options)
   }

@@ -127,7 +127,7 @@ export async function openWarehouse(config: Config, { isShared = hasOthers(confi
 const pauseFileOf = (warehouse: string): string => `${warehouse}.pause.json`
 
 const StoredPause = z.object({
-  /** A hash of the service's address and the client's identity. Other clients ignore the pause. */
+  /** A hash of the service's address and the client's identity. Only this client obeys the stored pause. */
   of: z.string(),
   fromMs: z.number(),
   untilMs: z.number(),

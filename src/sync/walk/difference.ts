@@ -43,7 +43,7 @@ export class Difference {
 
   /**
    * Returns the keys of rows that the second read lacks. Each key ends with the row's stamp in the last read, or '' if
-   * the last read also lacks the row. Returns undefined if all rows have a deletion flag.
+   * the last read also lacks the row. Returns undefined if every row contains a deletion flag (true or false).
    */
   async goneKeys(slice: ProvenSlice, pageOf: PageOf): Promise<GoneKey[] | undefined> {
     const unflagged = [...slice.keys].filter((key) => pageOf.has(key))
@@ -93,7 +93,7 @@ export class Difference {
     return missingFrom(without, missing)
   }
 
-  /** Reads the spans without deleted rows. With `withDeleted`, reads all rows and adds them to this sink. */
+  /** Reads the spans, excluding deleted rows. If the sink `withDeleted` is set, reads all rows and adds them to it. */
   async #slices(
     spans: readonly Span[],
     { withDeleted, rowsExpected }: { readonly withDeleted?: RowSink; readonly rowsExpected?: number } = {},

@@ -73,7 +73,7 @@ export class Reading implements AsyncDisposable {
     this.#difference = declaration.includeDeleted === undefined ? undefined : new Difference(context, plan, this.source)
   }
 
-  /** Number of pages so far. Pages that were read again without deleted rows also count. */
+  /** Number of pages so far, including the pages of the additional reads that detect deleted rows. */
   get pages(): number {
     return this.source.pages.pages + (this.#difference?.pages.pages ?? 0)
   }

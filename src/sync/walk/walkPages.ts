@@ -75,8 +75,8 @@ export class PageWalk {
   }
 
   /**
-   * Reads the pages of the total, and later pages if rows may follow. `untilMoved`: stops when rows have moved. Then
-   * pages are read from both ends in turn, so that a row that moves to either end is soon returned twice.
+   * Reads the pages that the total implies, and later pages if rows may follow. With `untilMoved`, reads from both ends
+   * in turn and stops when rows have moved. A row that moves to either end then soon appears twice.
    */
   async pagesOfTotal(untilMoved: boolean): Promise<void> {
     const { walk } = this
@@ -112,7 +112,7 @@ export class PageWalk {
     })
   }
 
-  /** Returns whether the page repeats the previous page. False for pages of one row, because their key shows it. */
+  /** Returns whether the page repeats the previous page. False for one-row pages: a repeated key already shows it. */
   #repeatsLast({ number, page }: FetchedPage): boolean {
     const last = this.#last
     if (last === undefined || number !== last.number + 1 || page.rowCount === 0) return false
@@ -122,8 +122,8 @@ export class PageWalk {
   }
 
   /**
-   * Returns whether a page with the same texts as the previous page has other rows. Example: equal audit entries of one
-   * instant. Requests a page after the last page: it is empty only if the service respects page numbers.
+   * Returns whether a page that looks the same as the previous page has different rows, such as equal audit entries of
+   * one instant. Requests a page after the last page: it is empty only if the service respects page numbers.
    */
   async #isOtherPage({ page }: FetchedPage): Promise<boolean> {
     const { walk } = this

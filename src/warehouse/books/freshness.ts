@@ -121,7 +121,7 @@ export function freshnessSql(): string {
     COMMENT ON VIEW tidemark.freshness IS 'One row per report: up to when it is complete, and why not later';`
 }
 
-/** Returns statements that comment the view's columns. A lake can't store such comments. */
+/** Returns statements that add comments to the view's columns. A lake can't store such comments. */
 export const freshnessCommentsSql = (): string => `
   COMMENT ON COLUMN tidemark.freshness.explained IS 'The same in words: how far the report is read, what is missing and why';
   COMMENT ON COLUMN tidemark.freshness.reconcile_missed IS 'Rows that the last reconcile found missing, although their windows were read';

@@ -54,7 +54,7 @@ async function mergeWindows(sql: Sql, before: Instant): Promise<void> {
     DROP TABLE old_windows; DROP TABLE joined_windows`)
 }
 
-/** Removes old loads that inserted no row and that no stored row names, so that the table of loads stays small. */
+/** Removes old loads that inserted no row and that no stored row refers to, so that the table of loads stays small. */
 async function removeLoads(sql: Sql, before: Instant): Promise<void> {
   const inLake = await isLake(sql)
   // A search for load numbers would read all files of a lake. So in a lake, only loads that changed no row are removed.

@@ -26,7 +26,7 @@ import { takeTurn } from './turn.ts'
 
 export interface DatabaseOptions extends FileOptions {
   readonly around?: AroundStatement | undefined
-  /** The database's name in messages. Set only if other processes also write. Transactions are then repeated. */
+  /** The database's name in messages. Set only if other processes also write. Conflicting transactions are retried. */
   readonly shared?: string
   /** The name of an attached lake in which processes commit in turn (turn.ts). */
   readonly turnsOf?: string | undefined
@@ -102,7 +102,7 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   run(sql: string, values?: readonly SqlValue[]): Promise<void> {
-    // A single statement can also conflict with another process, so it runs as a transaction, which is repeated.
+    // A single statement can also conflict with another process, so it runs in a transaction, which can be retried.
     if (this.isShared && /^\s*(?:INSERT|UPDATE|DELETE)\b/.test(sql))
       return this.transaction((once) => once.run(sql, values))
     return this.#inTurn(() => this.#execute(sql, values))
@@ -126,7 +126,7 @@ export class Database implements Sql, AsyncDisposable {
     return this.#inTurn(() => this.#read<T>(sql, undefined, true))
   }
 
-  /** Runs one reading statement. `take` receives the rows. Returns the column names. Throws QUERY_FAILED, CANCELLED. */
+  /** Runs a read-only statement. `take` receives the rows. Returns the column names. Throws QUERY_FAILED, CANCELLED. */
   query(sql: string, take: TakeRows): Promise<readonly string[]> {
     return this.#queryInTurn(sql, async (statement) => {
       const result = await statement.stream()

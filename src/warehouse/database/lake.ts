@@ -18,7 +18,7 @@ export interface LakePlace {
   /** Set only if `data` is in an object storage: `s3://bucket/path/`. */
   readonly storage?: StorageAccess<Secret | string> | undefined
   readonly extensions: string | undefined
-  /** A reader that attaches the lake sees this state, also while others load. Undefined: the newest one. */
+  /** A reader sees this state of the lake, even while other processes load. If undefined, it sees the newest state. */
   readonly snapshot?: number
 }
 

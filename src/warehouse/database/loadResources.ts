@@ -21,7 +21,7 @@ export interface LoadSize {
   readonly rowBytesMax: number
 }
 
-/** The memory limit grows by these bytes per stored row: after many loads into large tables, DuckDB needs more. */
+/** Bytes added to the memory limit per stored row, because DuckDB needs more memory after loads into large tables. */
 const BYTES_A_ROW = 8
 const INCREASE_MIB_MIN = 16
 

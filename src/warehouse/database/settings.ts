@@ -28,7 +28,7 @@ export function settings(options: FileOptions): Record<string, string> {
   }
 }
 
-/** Maximum compactions of most COMMITs. With DuckDB's default of 100, a small load could rewrite a large table. */
+/** Most COMMITs do only this many compactions. With DuckDB's default (100), small loads could rewrite large tables. */
 export const COMPACTIONS_MIN = 1
 /** A load is allowed one more compaction for each of this many replaced rows, because such rows leave unused space. */
 const REPLACED_A_COMPACTION = 30_720

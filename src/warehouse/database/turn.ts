@@ -1,6 +1,6 @@
 /**
- * Orders the commits of a lake whose catalogue is in PostgreSQL. Each transaction shares one lock. A transaction that
- * has lost several times takes the lock alone, so that smaller transactions cannot commit first again.
+ * Orders the commits of a lake whose catalogue is in PostgreSQL. Each transaction takes the same lock in shared mode. A
+ * transaction that has lost several times takes it exclusively, so that smaller transactions cannot commit first again.
  */
 import { repeat, systemClock } from '../../clock.ts'
 import { text } from './sql.ts'

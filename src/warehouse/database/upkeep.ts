@@ -17,9 +17,9 @@ const MERGED_FILES_MAX = 10
 const EXPIRED_SNAPSHOTS_MAX = 5_000
 const REMOVED_FILES_MAX = 1_000
 const TURN_MS_MAX = 10 * MINUTE_MS
-/** No turn begins this soon after the beginning of another turn. The end is not used: a killed worker records none. */
+/** Minimum time between the starts of two turns. Their ends are not used, because a killed worker records no end. */
 const TURN_EVERY_MS = 50 * MINUTE_MS
-/** Statements can read files for this time after no snapshot needs them any more. */
+/** Files that no snapshot needs are kept for this time, because running statements may still read them. */
 const UNUSED_KEPT_MS = DAY_MS
 
 /** Sizes of a lake. */
@@ -45,7 +45,7 @@ export interface UpkeepOptions {
   readonly isOrdered?: boolean
 }
 
-/** Does one turn of upkeep. Returns undefined if another worker does or just did one. Throws only if it can't begin. */
+/** Does one turn of upkeep. Returns undefined if another turn began recently. Does not throw if a step fails. */
 export async function keepLake(
   transact: <T>(work: (sql: Sql) => Promise<T>) => Promise<T>,
   { clock, signal, snapshotsMs, isOrdered = false }: UpkeepOptions,
@@ -76,7 +76,7 @@ export async function keepLake(
   return transact(async (sql) => record(sql, { ...turn, ...end, after: await figuresOf(sql) }))
 }
 
-/** Returns the last turn, or undefined if there was none. */
+/** Returns the record of the last upkeep turn, or undefined if there was none. */
 export async function lastUpkeep(sql: Pick<Sql, 'rows'>): Promise<LakeUpkeep | undefined> {
   const [last] = await sql.rows<{ value: string }>(`SELECT value FROM tidemark.settings WHERE name = 'lake_upkeep'`)
   return last && (JSON.parse(last.value) as LakeUpkeep)
@@ -126,7 +126,7 @@ const removal = (before: Instant): Step => [
     ORDER BY 1 LIMIT ${REMOVED_FILES_MAX})`,
 ]
 
-/** SQL for the present files of tables, with the deleted part of their rows. */
+/** SQL for the current files of all tables. `deleted` is the fraction of a file's rows that were deleted. */
 const FILES = `
   SELECT table_id, file_size_bytes AS bytes, coalesce(d.rows, 0) / record_count AS deleted
   FROM ${IN}data_file f LEFT JOIN (

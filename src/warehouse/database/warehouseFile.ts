@@ -27,7 +27,7 @@ export async function makeFile(path: string, aside: string, options: DatabaseOpt
     await link(aside, path)
     await flush(dirname(path))
   } catch {
-    // Another process was faster, or this file system has no links. In both cases DuckDB opens or creates the file.
+    // Another process created the file first, or hard links are not supported. DuckDB then opens or creates the file.
   } finally {
     await rm(aside, { force: true }).catch(() => undefined)
   }

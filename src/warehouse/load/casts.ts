@@ -90,7 +90,7 @@ const FITTING: Partial<Record<DuckType, Kinds>> = {
 
 export const alwaysFits = (type: DuckType, kinds: Kinds): boolean => only(kinds, Kind.null | (FITTING[type] ?? 0))
 
-/** Returns the SQL condition that a scalar does not fit the type. An empty text becomes NULL, but is no misfit. */
+/** Returns the SQL condition that a scalar does not fit the type. An empty text becomes NULL, but is not a misfit. */
 export const misfits = (value: string, type: DuckType, kinds: Kinds): string =>
   type === 'VARCHAR' ? 'false' : `((${castOf(value, type, kinds)}) IS NULL AND ${trimmed(value)} <> '')`
 
@@ -114,7 +114,7 @@ export const isNestedSql = (json: string): string => `left((${json})::VARCHAR, 1
 export const unmarkedJson = (value: string, numberMark: string): string =>
   `regexp_replace((${value})::VARCHAR, ${text(`"${numberMark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g')`
 
-/** Returns SQL that reads one member of a JSON object. DuckDB's own operator would convert numbers to doubles. */
+/** Returns SQL that reads one member of a JSON object. DuckDB's `->` alone would lose digits of long numbers. */
 export function memberOf(json: string, member: string, numberMark: string): string {
   return unmarkedJson(`${markedJson(json, numberMark)} -> ${pointer(member)}`, numberMark)
 }

@@ -46,7 +46,7 @@ async function insertChildren(sql: Sql, parts: ChildMerge, items: string): Promi
 
 const fieldNamed = ({ field }: ChildMerge, wire: string) => field.elements?.field(wire)
 
-/** Returns the query of the items of written rows. Run it with `rowsInOrder`, so that DuckDB streams the items. */
+/** Returns a query for the items of written rows. Run it with `rowsInOrder`, so that DuckDB streams the items. */
 function childItemsSql(parts: ChildMerge): string {
   const [idField, flag] = [fieldNamed(parts, CHILD_ID_FIELD), fieldNamed(parts, CHILD_DELETED_FIELD)]
   const id = idField === undefined ? 'NULL::VARCHAR' : itemText(idField, 'i')

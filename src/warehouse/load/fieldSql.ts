@@ -70,7 +70,7 @@ export class FieldSql {
     })
   }
 
-  /** Returns SQL for the list of a row's misfits, or undefined if all values of these kinds fit. */
+  /** Returns SQL for the list of a row's misfits, or undefined if no value can be a misfit. */
   misfits(): string | undefined {
     const { table, report } = this.#load
     const found = this.#catalog.fields.flatMap((field) => {

@@ -40,7 +40,7 @@ export function itemIsNested(field: CatalogField, alias: string): string {
   return `coalesce(left(${itemText(field, alias)}, 1) IN ('{', '[') AND ${type} IN ('ARRAY', 'OBJECT'), false)`
 }
 
-/** Returns SQL that reads an item's field as JSON. DuckDB's own operator would convert numbers to doubles. */
+/** Returns SQL that reads an item's field as JSON. DuckDB's `->` alone would lose digits of long numbers. */
 export function itemValue(field: CatalogField, alias: string, numberMark: string): string {
   if (field.id >= ITEM_FIELDS_MAX)
     return `nullif(${memberOf(`${alias}.sent`, field.name, numberMark)}::VARCHAR, 'null')`

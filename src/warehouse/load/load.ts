@@ -189,7 +189,7 @@ async function insertNew(sql: Sql, load: Reading & { readonly loadId: number }):
   const insert = async () => {
     const { columns, sql: rows } = await readRows(sql, load)
     const fitting = `(${rows}) s WHERE s."~reason" IS NULL AND s."~misfits" IS NULL`
-    // `onlyWrites` was true, so no key is gone, and the table `gone_keys` does not exist.
+    // `gone` contains no keys (see `onlyWrites`), so the table `gone_keys` was not created.
     const noneGone = { ...load, input: { ...load.input, gone: undefined } }
     await sql.rowsInOrder(insertRowsSql(noneGone, { columns, rows: fitting }))
     return sql.rows<{ keys: number; held: number; deleted: number }>(`
@@ -230,10 +230,10 @@ async function recordChangedRecords(sql: Sql, { input, report, staged }: Writing
   if (staged === undefined) return
   const columns = staged.columns.map((column) => column.name)
   const version = versionOf(report, columns, { alias: 's', observedAt: 's."~observed_at"' })
-  // Most loads also contain unchanged rows. Of these loads, only the rows that were written (table `win`) are changed.
+  // All rows of `changes` and `retry` loads count as changed. In other loads, only written rows (table `win`) do.
   const requestsChanged = input.kind === 'changes' || input.kind === 'retry'
   const isRead = requestsChanged ? 'true' : 's.rowid IN (SELECT sid FROM win)'
-  // `seen_at` is only seconds ago. If a trail was read later than `seen_at`, the service's clock was set back.
+  // `seen_at` is seconds ago. If the trail was read later, the clock was set back, so the trail is due again.
   const isDueAgain = `n.changed OR f.asked_at > n.seen_at + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
   for (const follower of input.followers ?? []) {
     const settle = report.newerBy.length === 0 ? '' : ` + INTERVAL ${follower.settleMs} MILLISECONDS`

@@ -65,7 +65,7 @@ interface AnyLoad {
   /** The requests that no earlier load has recorded. */
   readonly requests?: readonly RequestEntry[] | undefined
   readonly closes?: readonly ClosedWindow[]
-  /** The load's transaction checks this right to commit. If undefined, nothing is checked. */
+  /** The load commits only if this fence is still the newest. If undefined, nothing is checked. */
   readonly fence?: Fence | undefined
   /** The record of the run, without the figures of this load. Set only for the last load of the run. */
   readonly run?: RunRecord | undefined
@@ -124,7 +124,7 @@ export interface MergeCounts {
   readonly updated: number
   readonly unchanged: number
   readonly deleted: number
-  /** The number of late rows, and the longest delay in ms (at least). Undefined if late rows are not counted. */
+  /** The number of late rows, and a lower bound of their longest delay (ms). Undefined if late rows are not counted. */
   readonly late?: { readonly late: number; readonly latenessMs: number | undefined } | undefined
 }
 

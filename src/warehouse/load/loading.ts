@@ -11,7 +11,7 @@ export interface ColumnPlan {
   readonly columnChanges: readonly { readonly table: string; readonly changes: readonly ColumnChange[] }[]
   /** Returns the discovered columns of a table after the changes. */
   readonly discovered: (table: string) => readonly DiscoveredColumn[]
-  /** The columns of the report's table that rows fill. */
+  /** The columns of the report's table, without Tidemark's own columns such as `_load_id`. */
   readonly tableColumns: readonly string[]
 }
 
@@ -30,7 +30,7 @@ export interface Reading extends Loading {
   readonly files: readonly string[]
 }
 
-/** A load in its transaction. */
+/** A load whose transaction is running. */
 export interface Writing extends Loading {
   readonly loadId: number
   readonly history: History | undefined

@@ -12,7 +12,7 @@ import type { Loading, Merging, StagedColumn } from './loading.ts'
 import { isLaterSql, isNewerSql } from './rowVersion.ts'
 import { stampSql } from '../tables/tables.ts'
 
-/** Adds the counts of two merges. Only `other` has late rows, because it has merged the newest version of each row. */
+/** Adds the counts of two merges. Takes late rows only from `other`, the later merge, so that no row counts twice. */
 export const addCounts = (one: LoadCounts, other: LoadCounts): LoadCounts => ({
   inserted: one.inserted + other.inserted,
   updated: one.updated + other.updated,
@@ -71,7 +71,7 @@ async function extraSql(sql: Sql, { staged, numberMark }: Merging, target: strin
 const PARSED_BYTES = 16 * 2 ** 20
 const LONG_ROW_BYTES = PARSED_BYTES / 2_048
 
-/** Returns the names of all fields in `_extra`. Several queries read long rows, to limit the parsed rows in memory. */
+/** Returns the names of all fields in `_extra`. Reads long rows in several queries, to limit the memory they need. */
 async function replacedExtraFields(sql: Sql, target: string): Promise<Set<string>> {
   const replaced = `win w JOIN ${target} t ON t.rowid = w.replaced WHERE strlen(t._extra)`
   const parts = await sql.rows<{ first: number; last: number }>(`
@@ -108,7 +108,7 @@ function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumn
   const { serviceNow, kind } = input
   const columns = columnNames(staged.columns)
   const fresh = { alias: 's', observedAt: 's."~observed_at"', askedAt: 's."~asked_at"', columns }
-  // A lower limit: `l.asked_at` is the time of the load's first request, which can be minutes earlier, or NULL.
+  // The stored row was requested at this time or later. `l.asked_at` (its load's first request) can be earlier or NULL.
   const askedAt = `greatest(l.asked_at, t._observed_at - INTERVAL ${HEAD_MS_MAX} MILLISECONDS)`
   const stored = { alias: 't', observedAt: 't._observed_at', askedAt, columns: tableColumns }
   // If the stored row was observed in the future, the service's clock was set back.
@@ -132,7 +132,7 @@ function deletedSql(load: Loading, columns: readonly StagedColumn[], staysDelete
     : `coalesce(s."~deleted", ${gone ?? staysDeleted}, false)`
 }
 
-/** Returns the SQL condition that a second read, without deleted rows, did not return the row. */
+/** Returns the SQL condition that a second read, which excludes deleted rows, did not return the row. */
 function isProvenGoneSql(table: ReportTable, stamp: string, staysDeleted: string): string {
   const key = names(table.key, 's')
   const keys = names(table.key, 'g')

@@ -4,7 +4,7 @@ import { VALUES } from '../../../schema/values.ts'
 import { countOf, type Sql, name, names, sameSql, text } from '../database/sql.ts'
 import type { Merging } from './loading.ts'
 
-/** Returns the reason of a misfit in a column of this type. Example: `no 64-bit integer`. */
+/** Returns the reason why a value does not fit a column of this type. Example: `no 64-bit integer`. */
 export const reasonFor = (type: DuckType): string => VALUES[type as keyof typeof VALUES].misfit
 
 /** Returns SQL for an entry of the column `~misfits`, or NULL if `condition` is false. `value` is SQL for JSON text. */

@@ -28,7 +28,7 @@ export function quietLoads({ database, fences, begun }: QuietParts) {
   /** Writes all kept loads. If this throws, they are forgotten, and their windows are read again. */
   const commit = async (sql: Sql): Promise<void> => {
     const kept = added.splice(0)
-    // A load that was added while an earlier transaction began was already written by that transaction.
+    // An earlier transaction may already have written all kept loads.
     if (kept.length === 0) return
     const first = await nextLoadId(sql)
     const loads = kept.map((load, place) => ({ ...load, ...NOTHING, loadId: first + place, windows: load.closes }))
@@ -50,7 +50,7 @@ export function quietLoads({ database, fences, begun }: QuietParts) {
       database.postpone(commit)
       return { ...NOTHING, loadId: 0, changes: [] }
     },
-    /** Returns what the newest kept load of a scope knows about its mark; undefined if no kept load has moved it. */
+    /** Returns the scope's mark from the newest kept load that moved it. Undefined if no kept load has moved it. */
     lastWindow: (report: string, scope: string): LastWindow | undefined => {
       const all = added.flatMap((load) =>
         load.report.name === report ? load.closes.map((each) => [load, each] as const) : [],

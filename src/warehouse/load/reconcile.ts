@@ -175,7 +175,7 @@ export interface Deleting {
   readonly now: Instant
 }
 
-/** Marks the rows of `absent` whose `again` is true as deleted, and records this as a load. `deleted`: their number. */
+/** Marks the rows of `absent` with `again` = true as deleted, and records this as a load. `deleted` is their number. */
 export async function markAbsent(sql: Sql, deleting: Deleting, deleted: number): Promise<void> {
   const { report, startedAt } = deleting
   const loadId = await nextLoadId(sql)
@@ -217,7 +217,7 @@ export function checkBrake(report: string, deleted: number, live: number): void 
   })
 }
 
-/** Returns the key column that is filled from the row. A request fills other key columns, such as the currency. */
+/** Returns the key column that the row fills. The request fills other key columns, such as the currency. */
 export function keyColumn(report: Declaration): string {
   const asked = new Set(tableOf(report).asked.map((column) => column.name))
   return report.key.find((column) => !asked.has(column)) ?? ''

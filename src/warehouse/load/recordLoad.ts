@@ -35,7 +35,7 @@ export function loadRow(input: LoadInput, figures: LoadFigures, unflagged: numbe
   return `(${loadId}, ${text(input.runId)}, ${text(input.report.name)}, ${time(input.now)}, ${counts.join(', ')}, ${lateRows}, to_milliseconds(${late?.latenessMs ?? null}), ${asked.length === 0 ? null : time(earliest(...asked))}, ${unflagged}, ${misfits})`
 }
 
-/** `begun` is the run's record from its start, if the run has not committed anything yet. */
+/** Records the load. `begun` is the record of the run's start, or undefined if the run has already committed. */
 export async function recordLoad(
   sql: Sql,
   load: Writing,

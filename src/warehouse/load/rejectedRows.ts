@@ -13,11 +13,11 @@ export interface RejectedRow {
   readonly observedAt: Instant
   readonly row: string
   readonly key: string | null
-  /** True if a second read, without deleted rows, has shown that the row was deleted. */
+  /** True if a second read, which excluded deleted rows, has shown that the row was deleted. */
   readonly isGone: boolean
 }
 
-/** The reason of a row that was deleted at the service begins with these words. A retry must not restore such a row. */
+/** The reason of a rejected row begins with this text if the service deleted the row. A retry must not restore it. */
 const GONE_REASON = 'deleted at the service; '
 
 export interface RejectedRowsRequest {

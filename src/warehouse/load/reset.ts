@@ -7,7 +7,7 @@ import { countOf, name, type Sql, text } from '../database/sql.ts'
 import { closeOpenVersions, recordReplaced, tablesOf } from '../tables/versions.ts'
 import { type Deleting, heldSql, markAbsent, recordDeletions, storedKeySql } from './reconcile.ts'
 
-/** A reset has no run, so this text is stored where the books name a run. */
+/** A reset is not a run. The bookkeeping tables store this text in place of its run id. */
 export const RESET = 'tidemark reset'
 
 export interface ResetRequest {
@@ -15,11 +15,11 @@ export interface ResetRequest {
   /** True deletes the rows at once. False keeps each row until the runs after the reset have read all rows. */
   readonly empty: boolean
   readonly now: Instant
-  /** The service's clock, at which the open versions of deleted rows end. */
+  /** The service's time at which the open versions of deleted rows end. */
   readonly serviceNow: Instant
 }
 
-/** The books that describe stored rows and their requests. An emptied report has no entry in these books. */
+/** Bookkeeping tables that describe stored rows and their requests. An emptied report has no entries in them. */
 const BOOKS_OF_ROWS =
   'marks windows covered coverage absences creations countings followed skipped_records misfits rejected_rows'
 
@@ -40,7 +40,7 @@ export async function resetReport(sql: Sql, request: ResetRequest): Promise<numb
     for (const table of tables) await sql.run(`DELETE FROM ${table} WHERE true`)
     for (const table of BOOKS_OF_ROWS.split(' ')) await sql.run(`DELETE FROM tidemark.${table} ${ofReport}`)
   } else {
-    // A row without a fingerprint was not read since the reset. Audit entries need none: each trail is replaced whole.
+    // A row without a fingerprint counts as unread. Audit entries keep theirs, because trails are replaced as a whole.
     if (report.perRecord === undefined)
       for (const table of tables) await sql.run(`UPDATE ${table} SET _row_hash = NULL`)
     await sql.run(`

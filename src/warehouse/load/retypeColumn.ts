@@ -126,7 +126,7 @@ function rereadSql(reading: ColumnReading, place: string, reread: string): strin
 /** Returns SQL that reads a row's value as JSON text: from the original JSON if possible, otherwise from the column. */
 function sentSql({ column, json, numberMark }: ColumnReading, stored: string): string {
   const at = pointer(column.field)
-  // DuckDB's own operator would convert all numbers except integers to doubles.
+  // DuckDB's `->` would convert numbers other than 64-bit integers to doubles, so `memberOf` reads such numbers.
   const member = `CASE WHEN json_type(${json}, ${at}) IN ('NULL', 'VARCHAR', 'BOOLEAN', 'BIGINT', 'UBIGINT') THEN nullif((${json} -> ${at})::VARCHAR, 'null')
     WHEN json_exists(${json}, ${at}) THEN ${memberOf(json, column.field, numberMark)}::VARCHAR END`
   return `coalesce(${member}, ${storedAsJson(stored, column.type)})`

@@ -16,7 +16,7 @@ export interface Deviation {
 export interface WindowComparison {
   readonly rows: number
   readonly missing: Deviation
-  /** Rows that the service returned with other values or another deletion flag, except rows edited after the mark. */
+  /** Rows that differ from the copy in values or deletion flag, except rows edited after the high-water mark. */
   readonly different: Deviation
   /** Rows in the readers' table whose modification time is in the window, and that the service did not return. */
   readonly extra: Deviation
@@ -56,7 +56,7 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
   }
   const keyOf = (alias: string) => `concat_ws('/', ${names(report.key, alias)})`
   const stamp = stampSql(report, 'h')
-  // If one of an event's two modification times (spec §4) is after the mark, the published copy can lack that edit.
+  // An event has two modification times (spec §4). If one is after `window.mark`, the copy may lack the change.
   const sentStamp = stampSql(report, 's') ?? 'NULL'
   const editedSince = `coalesce(${sentStamp} > ${time(window.mark)} AND coalesce(${sentStamp} > ${stamp ?? 'NULL'}, true), false)`
   const inWindow = `BETWEEN ${time(window.since)} AND ${time(window.until)}`

@@ -9,7 +9,7 @@ export const MANIFEST = 'manifest.json'
 const File = z.object({
   /** The path relative to the manifest's folder, with `/` as the separator on every system. */
   path: z.string(),
-  /** The range of keys in the file, with both ends. Example: `0-99999`. Empty for a table without rows. */
+  /** The range of keys in the file, including both ends. Example: `0-99999`. Empty for a table without rows. */
   keys: z.string(),
   rows: z.number(),
   deleted: z.number(),

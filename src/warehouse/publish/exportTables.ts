@@ -11,7 +11,7 @@ import { storedPrivacyRules } from '../books/coverage.ts'
 import { countOf, type Sql, name, names, text } from '../database/sql.ts'
 import type { ExportedFile, ExportedTable } from './exportManifest.ts'
 
-/** Minimum number of keys in a range. The file of such a range has some megabytes. */
+/** Minimum number of keys in a range. The file of such a range is several megabytes in size. */
 const WIDTH_MIN = 100_000n
 const WIDTH_GROWTH = 10n
 /** The export makes new ranges wider until a table has at most this number of ranges. */

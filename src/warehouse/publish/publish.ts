@@ -50,7 +50,7 @@ export async function publish(database: Database, to: string, by: PublishBy): Pr
   if (database.damage !== undefined) throw database.damage
   const place = await placeFor(to, database.path)
   const state = await stateOf(database)
-  // Opening the copy takes longer than to copy the blocks of a few rows. A copy that differs need not be opened.
+  // Opening the copy takes longer than copying a few changed blocks, so the copy is opened only if it may be equal.
   const mayBeEqual = existsSync(place) && (published.get(database) ?? state) === state
   if (mayBeEqual && (await stateOfFile(place)) === state) return { path: to, replaced: false }
   await database.transaction(commentForReaders)

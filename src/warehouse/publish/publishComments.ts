@@ -23,7 +23,7 @@ const documented = () =>
 
 const quoted = (column: string): string => `'"' || replace(${column}, '"', '""') || '"'`
 
-/** Returns each view and column whose comment is missing or outdated, as in `COMMENT ON`, with its new comment. */
+/** Returns SQL that selects missing or outdated comments: `target` (as written after `COMMENT ON`) and the new text. */
 const outdatedSql = (): string => `
   WITH first_seen AS (
     SELECT table_name, column_name, min(load_id) AS load_id, min_by(changed_at, load_id) AS changed_at

@@ -153,7 +153,7 @@ export async function recordChanges(sql: Sql, place: ChangePlace, all: readonly 
   return changes
 }
 
-/** Returns the changes that are not stored yet, because each load finds the same fields without a column again. */
+/** Returns only changes that are not stored yet, because each load reports every field without a column again. */
 async function changesNotStored(sql: Sql, table: string, changes: readonly ColumnChange[]) {
   if (changes.every((change) => 'column' in change)) return changes
   const rows = await sql.rows<{ field: string; change: string }>(`

@@ -17,7 +17,7 @@ export async function probePageZero(source: SliceSource, span: Span | undefined,
   return numberOf(walk, zero, source.terms.keyed)
 }
 
-/** Returns the first page's number: the page with a row that is requested alone. Returns undefined if it is unclear. */
+/** Returns the first page's number, or undefined if unclear. Requests one row alone, to see which page contains it. */
 export async function probeFirstNumber(source: SliceSource, span: Span | undefined, first: FetchedPage) {
   if (first.page.rowCount === 0) return numberOfEmpty(readerOf(source, { span }))
   const stamps = stampsOf(source.pages.report, first.page)

@@ -1,4 +1,4 @@
-/** Finds the last page of an old span if responses have no total: the page number limits the number of rows. */
+/** Finds the last page of an old span if responses have no total. The page's number limits the span's row count. */
 import type { CountedPages, Slice, WalkTerms } from '../../../plan/slice.ts'
 import { searchLastPage, type Sight } from '../../../plan/lastPage.ts'
 import { type Span, splitAt } from '../../../plan/spans.ts'
@@ -16,7 +16,7 @@ export interface FoundPage extends CountedPages {
 /** A part is planned for less than a full load, because a row with two modification times can be in both parts. */
 const LOAD_SHARE = 0.8
 
-/** Returns the page to request first (`guess`), and the page that fills a load (`stop`, undefined if one is enough). */
+/** Returns the page to read first (`guess`) and the page that fills a load (`stop`, undefined if all rows fit). */
 function pagesToProbe({ rowsExpected = 0 }: Slice, { loadRowsMax }: WalkTerms, pageRows: number) {
   const behindLoad = Math.floor((LOAD_SHARE * loadRowsMax) / pageRows)
   const isLoad = behindLoad < 2 || (rowsExpected > 0 && rowsExpected <= loadRowsMax)

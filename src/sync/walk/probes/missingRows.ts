@@ -1,4 +1,4 @@
-/** Tests whether the service has more rows than a response or equal walks that seem complete. */
+/** Tests whether the service has rows that the walks did not return, although the walks seem complete. */
 import { earliest, type Instant, latest } from '../../../instant.ts'
 import type { NarrowerFinding } from '../../../plan/slice.ts'
 import type { Span } from '../../../plan/spans.ts'
@@ -45,8 +45,8 @@ export async function probeNarrower({ source, slice, first }: ProbedSlice, walk:
 const idsOf = (page: ScannedPage): (string | number)[] => [...page.keys, ...keylessOf(page)]
 
 /**
- * Returns whether the totals of `parts` add up to the span's total. If they do, the service returns no page after a
- * certain number. Otherwise, its total is wrong. If the total changes meanwhile, a sum between both totals is enough.
+ * Returns whether the totals of `parts` add up to the span's total. If they do, the service omits pages after a certain
+ * number. If not, its total is wrong. If the total changes meanwhile, a sum between both totals is accepted.
  */
 export async function probePartTotals({ source, slice }: ProbedSlice, parts: readonly Span[], before: number) {
   const totalOf = async (span: Span) =>
