@@ -86,6 +86,8 @@ export function lakeAddress(text: string) {
 export const warehouseProblem: Check = (text) => {
   if (lakeAddress(text) !== undefined) return undefined
   if (/^ducklake:/i.test(text)) return 'must be ducklake:sqlite:FILE or ducklake:postgres:CONNECTION'
+  if (/^postgres(?:ql)?:|\.sqlite3?$/i.test(text))
+    return 'must be a DuckDB file such as ./data/warehouse.duckdb, or a lake: ducklake:sqlite:FILE or ducklake:postgres:CONNECTION'
   if (/^(md|motherduck):/i.test(text))
     return 'cannot be MotherDuck: Tidemark was never run with it, and it has no safe way to recognise loads there; name a DuckDB file or a lake (ducklake:…)'
   return fileProblem(text)
@@ -96,7 +98,7 @@ export const isStorage = (text = ''): boolean => /^s3:\/\/[a-z0-9][a-z0-9.-]+[a-
 
 export const lakeDataProblem: Check = (text) =>
   ADDRESS.test(text) && !isStorage(text)
-    ? 'must be a directory, or s3://BUCKET/PATH; each part of the path has only letters, digits and .-_'
+    ? 'must be a directory, or s3://BUCKET/PATH: a bucket has 3 or more characters of a-z, 0-9, . and -; the path has only letters, digits and .-_'
     : undefined
 
 export const endpointProblem: Check = (text) =>

@@ -36,11 +36,12 @@ async function readConfig(given: ConfigSources): Promise<{ readonly config: Conf
   const parsed = rawConfig().safeParse(merged.value)
   const raw = parsed.data as RawConfig | undefined
   const problemOf = ({ at, problem }: Finding) => ({ where: typeof at === 'string' ? at : whereOf(at), problem })
+  const isMove = given.instead?.['warehouse'] !== undefined
   const problems = [
     ...findingsOf(parsed.error)
       .map(problemOf)
       .toSorted((a, b) => lineIn(a) - lineIn(b)),
-    ...[...missingSettings(merged.value, env), ...(raw ? clashingSettings(raw, sources) : [])].map(problemOf),
+    ...[...missingSettings(merged.value, env), ...(raw ? clashingSettings(raw, sources, isMove) : [])].map(problemOf),
   ]
   const places = { sources, whereOf, problems }
   const clientSecret = await readClientSecret(merged.value, places)
@@ -48,7 +49,7 @@ async function readConfig(given: ConfigSources): Promise<{ readonly config: Conf
   const storageKeys = raw ? await readStorageKeys(raw, places) : []
   const receivers = raw ? await readReceivers(raw, places) : []
   if (raw === undefined || clientSecret === undefined || problems.length > 0)
-    throw configInvalid(problems, file === undefined ? folder : undefined)
+    throw configInvalid(problems, file === undefined && !isMove ? folder : undefined)
   const settings = { ...(merged.value as object), ...variablesInEffect(env) }
   const editedKeys = async () => differingKeys(settings, (await readConfig(given)).settings)
   return { config: resolve(raw, { sources, clientSecret, hashKey, storageKeys, receivers, editedKeys }), settings }

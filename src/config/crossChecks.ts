@@ -22,10 +22,14 @@ export function* missingSettings(value: unknown, env: Environment): Generator<Fi
       yield { at: REPORTS, problem: `there is no report "${name}"${hint(name, reportNames)}` }
 }
 
-export function* clashingSettings(raw: RawConfig, { env, folder }: Sources): Generator<Finding> {
+/** If `isMove` is true, an option has set `warehouse`. */
+export function* clashingSettings(raw: RawConfig, { env, folder }: Sources, isMove: boolean): Generator<Finding> {
   const { warehouse, published } = filesOf(raw, folder)
   // If both were one file, a publication would overwrite the warehouse.
-  if (warehouse === published) yield { at: ['published'], problem: 'published must be another file than warehouse' }
+  if (warehouse === published && !isMove)
+    yield { at: ['published'], problem: 'published must be another file than warehouse' }
+  if (warehouse === published && isMove)
+    yield { at: ['warehouse'], problem: 'is where the published copy would be: name a file that does not exist yet' }
   yield* columnProblems(raw)
   yield* servingProblems(raw, env)
   yield* lakeProblems(raw)

@@ -36,7 +36,7 @@ export function configInvalid(problems: readonly Problem[], emptyFolder?: string
   return new SyncError('CONFIG_INVALID', [`${noFile}${heading}`, ...lines].join('\n'), {
     cure:
       emptyFolder === undefined
-        ? 'Correct the lines and variables named above, then run "tidemark check". tidemark.example.yaml shows every key.'
+        ? 'Correct what is named above, then run "tidemark check". tidemark.example.yaml shows every key.'
         : 'Run "tidemark init", which makes one, or name yours with --config FILE; or set the variables named above, then run "tidemark check".',
     data: { problems },
   })

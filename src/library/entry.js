@@ -14,19 +14,6 @@ if (isOldNode) {
   throw error
 }
 
-export const {
-  SyncError,
-  boolean,
-  dateTime,
-  decimal,
-  defineReport,
-  errorCodes,
-  integer,
-  json,
-  many,
-  manyOf,
-  one,
-  openTidemark,
-  startSandbox,
-  string,
-} = createRequire(import.meta.url)('./index.ts')
+const library = createRequire(import.meta.url)('./index.ts')
+export const { boolean, dateTime, decimal, integer, json, string } = library
+export const { defineReport, many, manyOf, one, openTidemark, startSandbox, SyncError, errorCodes } = library

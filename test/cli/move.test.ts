@@ -1,6 +1,6 @@
 /** `tidemark move` from a file into a file. test/lake/move.test.ts has lakes. */
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, it } from 'vitest'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
@@ -46,11 +46,17 @@ it('continues after a kill, and prints the settings of the new warehouse', { tag
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(stdout).toMatch(/^\d+ tables with [\d,]+ rows moved and compared in .*\nIn tidemark\.yaml, write this/)
   expect(stdout).toContain(`\n  warehouse: ${file}\nThen run "tidemark check".`)
+  const settings = stdout.slice(stdout.indexOf('\n'))
   const again = await world.run('move', '--to', NEW.warehouse)
-  expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining('or a finished move from it or to it') })
+  expect(again).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^.*other\.duckdb has everything/) })
+  expect(again.stdout.slice(again.stdout.indexOf('\n'))).toBe(settings)
   await world.configure(NEW)
   expect((await world.run('check')).stdout).toMatch(/^warehouse +ok .*other\.duckdb/m)
   await world.run('sync', 'events', '--quiet')
+  await world.configure(OLD)
+  const late = await world.run('move', '--to', NEW.warehouse)
+  expect(late).toMatchObject({ code: 2, stderr: expect.stringContaining('or a finished move from it or to it') })
+  await world.configure(NEW)
   const { stdout: rows } = await world.run('query', '--format', 'csv', 'SELECT count(*) FROM main.events')
   expect(rows).toContain('20')
 })
@@ -71,7 +77,13 @@ it('refuses a wrong target, a used one, and one that another process has open, e
   expect(await failed('--to', NEW.warehouse, '--data', 'x')).toMatch(/^2 .*--data {2}lake_data is for a lake/s)
   expect(await failed('--to', OLD.warehouse)).toMatch(/^2 .*old\.duckdb is the warehouse that you move, or a finished/s)
   expect(await failed('--to', OLD.warehouse)).not.toMatch(/delete/)
-  expect(await failed('--to', OLD.published)).toMatch(/^2 .*published must be another file than warehouse/s)
+  const copy = /^2 error: the configuration is wrong:\n {2}--to {2}is where the published copy would be: name a file/
+  expect(await failed('--to', OLD.published)).toMatch(copy)
+  expect(await failed('--to', 'x.sqlite')).toMatch(/^2 .*--to {2}warehouse must be .*a lake: ducklake:sqlite:FILE/s)
+  expect(await failed('--to', '.')).toMatch(/^1 .*Is a directory.*Name a file, such as .*\/warehouse\.duckdb\./s)
+  expect(await failed('--to', '/proc/x')).toMatch(/^1 .*proc\/x cannot be opened.*Check that its folder exists/s)
+  const short = ['--to', 'ducklake:postgres:x', '--data', 's3://b/x']
+  expect(await failed(...short)).toMatch(/^2 .*--data {2}lake_data .*a bucket has 3 or more characters/s)
   const used = path.join(world.folder, 'used.duckdb')
   {
     await using other = await Database.open(used, { memory: '64MB' })
@@ -83,4 +95,24 @@ it('refuses a wrong target, a used one, and one that another process has open, e
   const { code, stderr } = await world.start(['move', '--to', NEW.warehouse]).ended
   expect(`${code} ${stderr}`).toMatch(/^1 .*old\.duckdb is open in another process.*stop the other one/s)
   expect(source.path).toContain('old.duckdb')
+})
+
+it('lets check name a published copy that is older than the warehouse, or of another one', {
+  tags: 'long',
+}, async () => {
+  await using world = await aWorld({ sandbox: { rows: 5 }, settings: OLD })
+  await world.run('sync', 'events', '--quiet')
+  const finding = async () => /^published copy .*/m.exec((await world.run('check')).stdout)?.[0]
+  expect(await finding()).toMatch(/^published copy +ok /)
+  const copy = path.join(world.folder, OLD.published)
+  const before = await readFile(copy)
+  change(world)
+  await world.run('sync', 'events', '--quiet')
+  await rm(copy)
+  await writeFile(copy, before)
+  expect(await finding()).toMatch(/^published copy +warn .*older than the warehouse: its last load is \d/)
+  await rm(path.join(world.folder, OLD.warehouse))
+  await world.run('sync', 'events', '--quiet')
+  await writeFile(copy, before)
+  expect(await finding()).toMatch(/^published copy +warn .*copy of another warehouse/)
 })

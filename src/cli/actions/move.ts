@@ -9,11 +9,12 @@ import { knownLayout, LAYOUT } from '../../warehouse/books/layout.ts'
 import { lakeName } from '../../warehouse/database/lake.ts'
 import { onlyRow, text } from '../../warehouse/database/sql.ts'
 import { SOURCE } from '../../warehouse/load/move.ts'
+import { stateOf } from '../../warehouse/publish/publish.ts'
 import { Warehouse } from '../../warehouse/warehouse.ts'
 import { openWarehouseToRead } from '../../wiring/published.ts'
 import { print } from '../commandOutput.ts'
 import { counted, duration } from '../layout.ts'
-import type { Action } from '../shell.ts'
+import type { Action, Shell } from '../shell.ts'
 
 interface MoveOptions extends Readonly<Record<'data' | 'endpoint' | 'region', string | undefined>> {
   readonly load: (instead?: Instead) => Promise<Config>
@@ -23,7 +24,7 @@ interface MoveOptions extends Readonly<Record<'data' | 'endpoint' | 'region', st
 
 export const move: Action<MoveOptions, undefined> = async (shell, options) => {
   const { load, to, data, endpoint, region } = options
-  const { clock, err, stop } = shell
+  const { clock } = shell
   const from = await load()
   const target = await load({
     warehouse: ['--to', to],
@@ -38,38 +39,61 @@ export const move: Action<MoveOptions, undefined> = async (shell, options) => {
     if (worker !== undefined) throw new SyncError('WAREHOUSE_LOCKED', 'a worker is running', { cure })
   }
   const beganMs = clock.monotonicMs()
-  const { movedFrom, snapshot } = await stateOf(from)
+  const source = await sourceOf(from)
+  const isRepeated = placeOf(target) !== placeOf(from) && (await isMoved(source, target))
+  const tables = isRepeated ? [] : await fill(shell, source, target)
+  const rows = tables.reduce((sum, each) => sum + each.rows, 0)
+  const ms = clock.monotonicMs() - beganMs
+  const { lake } = target
+  const ofLake = lake && { lake_data: lake.data.replace(/\/$/, ''), lake_endpoint: endpoint, lake_region: region }
+  const settings = { warehouse: placeOf(target), ...ofLake }
+  const lines = Object.entries(settings).flatMap(([key, value]) =>
+    value === undefined ? [] : [`  ${key}: ${value}\n`],
+  )
+  const done = `${counted(tables.length, 'table')} with ${counted(rows, 'row')} moved and compared in ${duration(ms)}`
+  const printed = `${isRepeated ? `${placeOf(target)} has everything already: an earlier move has ended` : done}
+In tidemark.yaml, write this instead of warehouse and of all settings lake_…:
+${lines.join('')}Then run "tidemark check". The old warehouse is unchanged: keep it until all is well.\n`
+  return print(shell, options, { document: { settings, tables, rows, seconds: ms / 1_000 }, text: () => printed })
+}
+
+const placeOf = ({ warehouse, lake }: Config): string => (lake === undefined ? warehouse : lakeName(lake))
+
+/** Copies all tables of the source. Prints each one on a terminal. */
+async function fill({ err, stop }: Shell, { from, movedFrom, snapshot }: Source, target: Config) {
   const { warehouse: path, lake, limits } = target
   const { queryMemory: memory, warehouseThreads: threads } = limits
   await using warehouse = await Warehouse.open({ path, lake, memory, threads, movedFrom })
   using _ = onAbort(stop.signal, () => warehouse.interrupt())
   if (from.lake === undefined) await warehouse.rows(`ATTACH ${text(from.warehouse)} AS ${SOURCE} (READ_ONLY)`)
   else await warehouse.attachLake({ ...from.lake, snapshot }, SOURCE)
-  const tables = await warehouse.move(({ table, rows }) => {
+  return await warehouse.move(({ table, rows }) => {
     stop.signal.throwIfAborted()
     if (err.isTerminal) err.write(`${table}: ${counted(rows, 'row')}\n`)
   })
-  const rows = tables.reduce((sum, each) => sum + each.rows, 0)
-  const ms = clock.monotonicMs() - beganMs
-  const ofLake = lake && { lake_data: lake.data.replace(/\/$/, ''), lake_endpoint: endpoint, lake_region: region }
-  const settings = { warehouse: lake === undefined ? path : lakeName(lake), ...ofLake }
-  const lines = Object.entries(settings).flatMap(([key, value]) =>
-    value === undefined ? [] : [`  ${key}: ${value}\n`],
-  )
-  const printed = `${counted(tables.length, 'table')} with ${counted(rows, 'row')} moved and compared in ${duration(ms)}
-In tidemark.yaml, write this instead of warehouse and of all settings lake_…:
-${lines.join('')}Then run "tidemark check". The old warehouse is unchanged: keep it until all is well.\n`
-  return print(shell, options, { document: { settings, tables, rows, seconds: ms / 1_000 }, text: () => printed })
 }
 
-/** Returns the warehouse's identifier and a lake's snapshot. Throws USAGE_INVALID for tables of an older Tidemark. */
-async function stateOf(config: Config): Promise<{ readonly movedFrom: string; readonly snapshot: number }> {
-  await using database = await openWarehouseToRead(config)
+type Source = Awaited<ReturnType<typeof sourceOf>>
+
+/** Returns the warehouse's identifier, its state and a lake's snapshot. Throws USAGE_INVALID for older tables. */
+async function sourceOf(from: Config) {
+  await using database = await openWarehouseToRead(from)
   if ((await knownLayout(database, database.path)) < LAYOUT)
     throw new SyncError('USAGE_INVALID', `${database.path} has tables of an older Tidemark, or none`, {
       cure: 'Run "tidemark sync" once: it updates the tables. Then move.',
     })
-  const newest = config.lake === undefined ? '0' : '(SELECT max(snapshot_id) FROM lake.snapshots())'
+  const newest = from.lake === undefined ? '0' : '(SELECT max(snapshot_id) FROM lake.snapshots())'
   const { snapshot } = await onlyRow<{ snapshot: number }>(database, `SELECT ${newest} AS snapshot`)
-  return { movedFrom: await numberMark(database), snapshot }
+  return { from, movedFrom: await numberMark(database), snapshot, state: await stateOf(database) }
+}
+
+/** Returns whether an earlier move has filled the target, and both have had no run since. */
+async function isMoved({ movedFrom, state }: Source, target: Config): Promise<boolean> {
+  try {
+    await using database = await openWarehouseToRead(target)
+    return (await numberMark(database)) === movedFrom && (await stateOf(database)) === state
+  } catch {
+    // The target does not exist, or it has no books or only a part of them.
+    return false
+  }
 }

@@ -9,6 +9,8 @@ import { grouped } from '../layout.ts'
 import { openNewest, openPublished, openWarehouseToRead } from '../../wiring/published.ts'
 import { runLogsOf } from '../../runLogs.ts'
 import { spillPrefix } from '../../warehouse/database/warehouseFile.ts'
+import type { Database } from '../../warehouse/database/duckdb.ts'
+import { onlyRow } from '../../warehouse/database/sql.ts'
 import { checkStorage, lakeName, type LakePlace } from '../../warehouse/database/lake.ts'
 import { fail, type Finding, ok, warn, skip } from './finding.ts'
 
@@ -76,10 +78,27 @@ export async function checkPublished(config: Config): Promise<Finding> {
     await requireWritable([path.dirname(published), MAKES_FILES])
     await using database = await openPublished(config)
     const [loads] = await database.rows<{ loads: number }>('SELECT count(*) AS loads FROM tidemark.loads')
-    return ok(check, `${published}, ${await sizeOf(published)}, ${grouped(loads?.loads ?? 0)} loads`)
+    const found = `${published}, ${await sizeOf(published)}, ${grouped(loads?.loads ?? 0)} loads`
+    const stale = await differenceOf(config, database)
+    return stale === undefined
+      ? ok(check, found)
+      : warn(check, `${found}; ${stale}`, 'Readers see old rows. Run "tidemark sync": it publishes a new copy.')
   } catch (thrown) {
     return fail(check, asSyncError(thrown))
   }
+}
+
+/** Returns how the copy differs from the warehouse. Undefined if it does not, or if the warehouse is in use. */
+async function differenceOf(config: Config, copy: Database): Promise<string | undefined> {
+  await using warehouse = await openWarehouseToRead(config).catch(() => undefined)
+  if (warehouse === undefined) return undefined
+  const last = `SELECT coalesce(max(load_id), 0) AS load,
+    (SELECT value FROM tidemark.settings WHERE name = 'number_mark') AS origin FROM tidemark.loads`
+  const copied = await onlyRow<{ load: number; origin: string }>(copy, last)
+  const stored = await onlyRow<typeof copied>(warehouse, last)
+  if (copied.origin !== stored.origin || copied.load > stored.load) return 'it is a copy of another warehouse'
+  const loads = `its last load is ${copied.load}, the last one of the warehouse is ${stored.load}`
+  return copied.load < stored.load ? `it is older than the warehouse: ${loads}` : undefined
 }
 
 const MEBIBYTE = 1_024 * 1_024

@@ -62,7 +62,9 @@ export function databaseError(thrown: unknown, path: string): SyncError {
     })
   }
   if (NOT_OPENED.test(message) && message.includes(path)) {
-    const cure = 'Check the path and its permissions; `tidemark sync` creates the file.'
+    const cure = /Is a directory/i.test(message)
+      ? `Name a file, such as ${path}/warehouse.duckdb.`
+      : 'Check that its folder exists and that this user can create files there; "tidemark sync" creates a missing warehouse.'
     return failure('WAREHOUSE_MISSING', `${path} cannot be opened: ${firstLine(message)}`, cure)
   }
   return asSyncError(thrown)
