@@ -44,8 +44,8 @@ const SECRET_FIELDS = [
   'cookie',
 ]
 
-/** pino masks the fields with these paths. In fields that are nested more deeply, only guarded secrets are masked. */
-const SECRET_PATHS = SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`, `*.*.*.${field}`])
+/** Lines without such a field are not parsed. pino's option `redact` examines all fields of each line. */
+const SECRET_FIELD = new RegExp(`"(?:${SECRET_FIELDS.join('|')})":`)
 
 /** Shorter secrets are not masked, because ordinary words can contain the same text. */
 const GUARDED_LENGTH_MIN = 4
@@ -72,7 +72,6 @@ export function createLog({ level, destination, keep, pretty = process.stderr.is
     level: keep === undefined || level === 'trace' ? level : 'debug',
     mixin: () => ({ ...currentRun() }),
     timestamp: pino.stdTimeFunctions.isoTime,
-    redact: { paths: SECRET_PATHS, censor: MASK },
     serializers: { err: pino.stdSerializers.errWithCause, error: pino.stdSerializers.errWithCause },
   }
   const guard = (secret: Secret) => {
@@ -87,10 +86,14 @@ const levelOf = (line: string): number => Number(/^\{"level":(\d+)/.exec(line)?.
 const CREDENTIALS_IN_ADDRESS = /(\b[a-z][a-z\d+.-]*:\/\/)[^\s"\\/@]*@/gi
 
 function withoutSecrets(line: string, guarded: ReadonlySet<string>): string {
-  let masked = line.replaceAll(CREDENTIALS_IN_ADDRESS, `$1${MASK}@`)
+  const shown = SECRET_FIELD.test(line) ? withoutSecretFields(line) : line
+  let masked = shown.replaceAll(CREDENTIALS_IN_ADDRESS, `$1${MASK}@`)
   for (const text of guarded) masked = masked.replaceAll(text, MASK)
   return masked
 }
+
+const withoutSecretFields = (line: string): string =>
+  `${JSON.stringify(JSON.parse(line, (field, value: unknown) => (SECRET_FIELDS.includes(field) ? MASK : value)))}\n`
 
 interface RunContext {
   readonly runId: string

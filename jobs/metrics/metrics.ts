@@ -98,7 +98,7 @@ export type Depths = () => Promise<Readonly<Record<string, Readonly<Record<strin
 
 /** Prometheus waits only 10 s for a response, so warehouse and queues must answer within this time. */
 const READ_MS_MAX = 3_000
-const LOOP_RESOLUTION_MS = 10
+const LOOP_RESOLUTION_MS = 100
 const NANOS_PER_SECOND = 1e9
 
 export class Metrics implements Disposable {

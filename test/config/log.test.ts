@@ -69,7 +69,9 @@ describe('fields', () => {
       'asked',
     )
     log.info('queue rediss://user:jkl@queue:6379/0')
-    expect(output()).not.toMatch(/abc|def|ghi|jkl/)
+    log.child({ tries: [{ token: 'mno' }] }).info({ a: { b: { c: { d: { cookie: ['pqr'] } } } } }, 'answered')
+    expect(output()).not.toMatch(/abc|def|ghi|jkl|mno|pqr/)
+    expect(output().trim().split('\n')).toHaveLength(3)
     expect(output()).toContain('rediss://[secret]@queue:6379/0')
   })
 
