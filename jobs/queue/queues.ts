@@ -13,7 +13,7 @@ export const QUEUES = ['ticks', 'windows', ...OWNER_QUEUES] as const
 export type QueueName = (typeof QUEUES)[number]
 
 export const Tick = z.union([
-  z.strictObject({ work: z.enum(['incremental', 'reconcile']), report }),
+  z.strictObject({ work: z.enum(['incremental', 'reconcile']), report, others: z.array(report).optional() }),
   z.strictObject({ work: z.enum(['checkpoint', 'retention']) }),
 ])
 export type Tick = z.infer<typeof Tick>

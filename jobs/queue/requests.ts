@@ -89,9 +89,10 @@ export class Requests {
   }
 
   async tick(tick: Tick): Promise<void> {
-    if (tick.work === 'incremental') return this.incremental(tick.report, { isTick: true })
-    if (tick.work === 'reconcile') return this.reconcile(tick.report)
-    return this.housekeeping(tick.work)
+    if (!('report' in tick)) return this.housekeeping(tick.work)
+    const request = (report: ReportName) =>
+      tick.work === 'incremental' ? this.incremental(report, { isTick: true }) : this.reconcile(report)
+    await Promise.all(reportsOf(tick).map(request))
   }
 
   async waiting(queue: QueueName): Promise<Job[]> {
@@ -119,7 +120,8 @@ export class Requests {
     const schedulers = await this.queue<Tick>('ticks').getJobSchedulers(0, -1)
     return schedulers.flatMap(({ next, template }) => {
       const tick = template?.data
-      return next === undefined || tick === undefined || !('report' in tick) ? [] : [{ ...tick, atMs: next }]
+      if (next === undefined || tick === undefined || !('report' in tick)) return []
+      return reportsOf(tick).map((report) => ({ work: tick.work, report, atMs: next }))
     })
   }
 
@@ -156,7 +158,11 @@ export class Requests {
   }
 }
 
-export type NextTick = Extract<Tick, { report: ReportName }> & { readonly atMs: number }
+type ReportTick = Extract<Tick, { report: ReportName }>
+
+const reportsOf = ({ report, others = [] }: ReportTick): readonly ReportName[] => [report, ...others]
+
+export type NextTick = Pick<ReportTick, 'work' | 'report'> & { readonly atMs: number }
 
 export type QueueDepth = Readonly<Record<'waiting' | 'active' | 'delayed' | 'failed', number>>
 

@@ -1,6 +1,7 @@
 /** The schedule of runs in BullMQ. It is compared with the settings every minute, because a store can lose data. */
 import { getNextMillis, type Queue } from 'bullmq'
-import { reportNames } from '../../schema/index.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { type ReportName, reportNames } from '../../schema/index.ts'
 import type { Config, ReportConfig, Rhythm } from '../../src/config/config.ts'
 import { MINUTE_MS, toMillis } from '../../src/instant.ts'
 import { CLOCKS_APART_MS_MAX, JOB_OPTIONS, Tick } from '../queue/queues.ts'
@@ -17,13 +18,15 @@ export interface Scheduler {
   readonly tick: Tick
 }
 
+type ReportScheduler = Scheduler & { readonly tick: { readonly report: ReportName } }
+
 const HOUSEKEEPING: readonly Scheduler[] = [
   { id: 'checkpoint', repeat: { every: 15 * MINUTE_MS, offset: 7 * MINUTE_MS }, tick: { work: 'checkpoint' } },
   { id: 'retention', repeat: { every: 60 * MINUTE_MS, offset: 11 * MINUTE_MS }, tick: { work: 'retention' } },
 ]
 
 export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Scheduler[] {
-  const ofReports = reportNames.flatMap((report, place): Scheduler[] => {
+  const ofReports = reportNames.flatMap((report, place): ReportScheduler[] => {
     const config = reports[report]
     if (!config.enabled) return []
     const share = (place + 0.5) / reportNames.length
@@ -34,7 +37,16 @@ export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Sch
       return rhythm ? [{ id, repeat: repeatOf(rhythm, config, share), tick: { work, report } }] : []
     })
   })
-  return [...ofReports, ...HOUSEKEEPING]
+  return [...togetherAtOnce(ofReports), ...HOUSEKEEPING]
+}
+
+/** Reports with ticks at the same times share a scheduler, because each tick costs the queue several statements. */
+function togetherAtOnce(schedulers: readonly ReportScheduler[]): readonly Scheduler[] {
+  const groups = Map.groupBy(schedulers, ({ repeat, tick }) => JSON.stringify([tick.work, repeat]))
+  return [...groups.values()].flatMap(([first, ...rest]) => {
+    if (first === undefined || rest.length === 0) return first ?? []
+    return { ...first, tick: { ...first.tick, others: rest.map(({ tick }) => tick.report) } }
+  })
 }
 
 /** Reports that begin within this time begin together, because one wake-up of the process then serves all of them. */
@@ -65,7 +77,7 @@ export function schedulersIn(queue: Queue<Tick>, config: Pick<Config, 'reports'>
       // If a tick was overdue at this check and at the previous one, the queue has lost its job.
       const isStuck = overdue.has(id) && overdue.get(id) === before.get(id)
       const isTooFar = waitsTooLong(repeat, stored.get(id)?.next, nowMs)
-      if (!isStuck && !isTooFar && isSame(repeat, stored.get(id))) continue
+      if (!isStuck && !isTooFar && isSame({ repeat, tick }, stored.get(id))) continue
       // BullMQ's upsert keeps the time of the next tick, so a scheduler with a wrong time is removed first.
       if (isTooFar) await queue.removeJobScheduler(id)
       await queue.upsertJobScheduler(id, repeat, { name: tick.work, data: tick, opts: { ...JOB_OPTIONS.ticks } })
@@ -83,10 +95,12 @@ function waitsTooLong(repeat: Scheduler['repeat'], next: number | undefined, now
   return next !== undefined && next > latest + CLOCKS_APART_MS_MAX
 }
 
-type StoredScheduler = { every?: number; offset?: number; pattern?: string; tz?: string } | undefined
+type StoredScheduler =
+  | { every?: number; offset?: number; pattern?: string; tz?: string; template?: { data?: Tick } }
+  | undefined
 
-function isSame(repeat: Scheduler['repeat'], stored: StoredScheduler): boolean {
-  if (stored === undefined) return false
+function isSame({ repeat, tick }: Omit<Scheduler, 'id'>, stored: StoredScheduler): boolean {
+  if (stored === undefined || !isDeepStrictEqual(stored.template?.data, tick)) return false
   if ('pattern' in repeat) return stored.pattern === repeat.pattern && (stored.tz ?? 'UTC') === repeat.tz
   return stored.every === repeat.every && (stored.offset ?? 0) === repeat.offset
 }
