@@ -30,9 +30,7 @@ describe.each(grounds)('on $title', ({ lay }) => {
     for (const tick of ticks) await requests.tick(tick)
     const waiting = (await requests.waiting('incremental')).map(({ data }) => data as object)
     expect(waiting).toEqual(
-      expect.arrayContaining(
-        ['events', 'enquiries', 'merf_submissions'].map((report) => ({ report, isTick: true })),
-      ),
+      expect.arrayContaining(['events', 'enquiries', 'merf_submissions'].map((report) => ({ report, isTick: true }))),
     )
     expect(waiting).toHaveLength(3)
     // The other reports stay scheduled when one of them, even the first, is turned off.
