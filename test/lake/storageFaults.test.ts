@@ -100,6 +100,24 @@ describe('a storage behind a bad network', () => {
     },
   )
 
+  it('that loses all bytes in the middle of a load: the load ends, is not stored, and the next run is whole', async () => {
+    await using world = await aStorageWorld('postgres')
+    await using wire = await aWire(storage.port)
+    await world.lake({ lake_endpoint: wire.endpoint })
+    wire.onRequest = (line) => {
+      if (line.startsWith('PUT') && line.includes('.parquet')) wire.isSilent = true
+    }
+    const parted = await world.run('sync', '--json', 'events')
+    expect(parted.code, keyless(parted)).toBe(1)
+    expect(keyless(parted)).toContain('STORAGE_UNREACHABLE')
+    expect(wire.isSilent).toBe(true)
+    wire.onRequest = undefined
+    wire.isSilent = false
+    await isOrderly(world)
+    await done(world, 'sync', '--quiet', ...REPORTS)
+    await isWhole(world)
+  })
+
   it('that is cut while a worker runs, for longer than its retries: the worker says so, goes on, and is whole', async () => {
     await using world = await aStorageWorld()
     await using wire = await aWire(storage.port)

@@ -9,6 +9,8 @@ export interface StorageWire extends AsyncDisposable {
   delayMs: number
   /** While true, connections are closed and new ones are refused. */
   isCut: boolean
+  /** While true, connections stay open, but bytes in both directions are lost. */
+  isSilent: boolean
   /** If set, a request for which it returns an answer does not reach the storage. */
   answerTo: ((line: string) => string | undefined) | undefined
   /** Called with the first line of each request. */
@@ -34,6 +36,7 @@ export async function aWire(port: number): Promise<StorageWire> {
     // The storage may close at once, while its answer still waits here.
     outer.once('close', () => void passed.then(() => inner.end()))
     inner.on('data', (piece: Buffer) => {
+      if (wire.isSilent) return
       const line = /^[A-Z]+ \S+ HTTP/.exec(piece.toString('latin1', 0, 2_000))?.[0]
       if (line !== undefined) wire.onRequest?.(line)
       const answer = line && wire.answerTo?.(line)
@@ -42,6 +45,7 @@ export async function aWire(port: number): Promise<StorageWire> {
       else inner.end(answer)
     })
     outer.on('data', (piece: Buffer) => {
+      if (wire.isSilent) return
       const pause = wire.delayMs === 0 ? Promise.resolve() : sleep(wire.delayMs)
       passed = passed.then(() => pause).then(() => inner.destroyed || inner.write(piece))
     })
@@ -52,6 +56,7 @@ export async function aWire(port: number): Promise<StorageWire> {
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     delayMs: 0,
     isCut: false,
+    isSilent: false,
     answerTo: undefined,
     onRequest: undefined,
     [Symbol.asyncDispose]: async () => {
