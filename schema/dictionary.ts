@@ -33,7 +33,7 @@ const SHAPES =
   '  `name`), `modifiedAt` (`record_modified` and `aggregate_record_modified`) and `totalChanges`, and leaves other columns as\n' +
   '  they are. The specification does not name which shape a response has: Tidemark accepts both, also mixed.'
 
-/** Returns Markdown. `stored` are the columns of a warehouse, which the dictionary then lists, too. */
+/** Returns the dictionary as Markdown. With `stored`, it also lists the columns of that warehouse. */
 export function dictionary(books: readonly BookTable[], stored?: WarehouseColumns): string {
   const blocks = [
     '# Tables',

@@ -46,7 +46,7 @@ export const reportOf = (name: ReportName): Declaration => reports.find((report)
 
 export const isPerRecord = (name: ReportName): boolean => reportOf(name).perRecord !== undefined
 
-/** The schema of a report's name. It checks the list at each parse, so it accepts reports that were added later. */
+/** The schema of a report's name. Each parse uses the current list of reports, so it accepts reports added later. */
 export const Report = z
   .string()
   .refine(isReportName, { error: () => `must be one of ${reportNames.join(', ')}` })

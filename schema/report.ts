@@ -52,7 +52,7 @@ export type Deletes = z.infer<typeof Deletes>
 
 export const Declaration = z.readonly(
   z.strictObject({
-    /** The name in commands and settings, and of the table. Example: `catering_orders`. */
+    /** The report's name in commands and settings. Its table has the same name. Example: `catering_orders`. */
     name: columnName,
     /** What the rows of the report are. The comment on the table contains this text. */
     meaning: word,
@@ -110,20 +110,20 @@ const field =
   (meaning: string, also?: readonly string[]): Field =>
     also === undefined ? { type, meaning } : { type, meaning, also }
 
-/** Returns a field with a whole number (BIGINT). `meaning` becomes the column's comment, `also` are other names. */
+/** Returns an integer field (BIGINT). `meaning` becomes the column's comment. `also` lists other names of the field. */
 export const integer = field('integer')
 /** Returns a field with an exact decimal number (DECIMAL(38,9)). */
 export const decimal = field('decimal')
 /** Returns a field with a time (TIMESTAMPTZ). A time without a zone is UTC. */
 export const dateTime = field('date-time')
-/** Returns a field with a text (VARCHAR). */
+/** Returns a text field (VARCHAR). */
 export const string = field('string')
 /** Returns a field that is true or false (BOOLEAN). */
 export const boolean = field('boolean')
 /** Returns a field with an object that is stored unchanged (JSON). */
 export const json = field('json')
 
-/** Returns a collection: `field` of a row is an array. */
+/** Returns a collection: the row's field `field` contains an array. */
 export const many = (field: string): Collection => ({ field, holds: 'many' })
 /** Returns a collection: `field` of a row is one object, or null. */
 export const one = (field: string): Collection => ({ field, holds: 'one' })

@@ -14,7 +14,7 @@ const CODES = {
   TOKEN_UNPROCESSABLE: { retry: 'never' },
   TOKEN_RATE_LIMITED: { retry: 'transient' },
   TOKEN_UNUSABLE: { retry: 'never' },
-  // A request for a report fails (spec §5, §7).
+  // Requests for reports fail with these errors (spec §5, §7).
   SCOPE_MISSING: { retry: 'never' },
   REPORT_FORBIDDEN: { retry: 'never' },
   REPORT_PAUSED: { retry: 'never' },
@@ -58,13 +58,13 @@ const CODES = {
   LAKE_OUTDATED: { retry: 'never' },
   STORAGE_REFUSED: { retry: 'never' },
   STORAGE_UNREACHABLE: { retry: 'transient' },
-  // The queue, a worker or a receiver of messages causes the error.
+  // Errors caused by the queue, a worker or a message receiver.
   QUEUE_UNREACHABLE: { retry: 'transient' },
   QUEUE_UNFIT: { retry: 'never' },
   QUEUE_LOCKED: { retry: 'transient' },
   WORKER_LOST: { retry: 'transient' },
   DELIVERY_FAILED: { retry: 'transient' },
-  // The web console causes the error.
+  // The web console fails with these errors.
   CONSOLE_PORT_TAKEN: { retry: 'never' },
   CONSOLE_LOGIN_NEEDED: { retry: 'never' },
   CONSOLE_LIMITED: { retry: 'transient' },

@@ -35,7 +35,7 @@ export function makeFolder(folder: string, mode?: number): void {
 export const PRIVATE_FOLDER = 0o700
 export const PRIVATE_FILE = 0o600
 
-/** Creates a folder that only this user can enter, or makes an existing folder private. Can throw WAREHOUSE_MISSING. */
+/** Creates a folder that only this user can enter, or makes it private. Throws WAREHOUSE_MISSING if that fails. */
 export function makePrivateFolder(folder: string): void {
   try {
     makeFolder(folder, PRIVATE_FOLDER)
@@ -47,7 +47,7 @@ export function makePrivateFolder(folder: string): void {
 
 const OTHER_USERS_BITS = 0o077
 
-/** Returns whether only this user can enter the folder. For root, the owner of its parent folder is also accepted. */
+/** Returns whether only this user can enter the folder. For root, the owner of the parent folder may own it, too. */
 export function isPrivateFolder(folder: string): boolean {
   const found = lstatSync(folder, { throwIfNoEntry: false })
   if (found === undefined || !found.isDirectory() || (found.mode & OTHER_USERS_BITS) !== 0) return false
@@ -77,7 +77,7 @@ export const folderRefused = (folder: string, thrown: unknown): unknown =>
     cure: 'Make it a folder that this user may write, or name another path in the configuration.',
   })
 
-/** Returns WAREHOUSE_MISSING if this user cannot open a file of Tidemark. Returns other errors unchanged. */
+/** Returns WAREHOUSE_MISSING if this user has no access to one of Tidemark's files. Returns other errors unchanged. */
 export const ownFileRefused = (path: string, thrown: unknown): unknown =>
   asMistake(path, thrown, {
     problem: 'cannot be opened or written',

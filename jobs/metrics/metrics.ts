@@ -96,7 +96,7 @@ export interface MetricsOptions {
 export type Books = () => Promise<readonly BookFigures[]>
 export type Depths = () => Promise<Readonly<Record<string, Readonly<Record<string, number>>>>>
 
-/** Prometheus waits only 10 s for a response, so warehouse and queues must answer within this time. */
+/** Warehouse and queues must answer within this time, because Prometheus waits only 10 s for the whole response. */
 const READ_MS_MAX = 3_000
 const LOOP_RESOLUTION_MS = 100
 const NANOS_PER_SECOND = 1e9

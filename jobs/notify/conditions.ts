@@ -1,4 +1,4 @@
-/** The conditions that cause notices, such as a paused report. A notice is sent when one begins and when it ends. */
+/** The conditions for notices, such as a paused report. A notice is sent when a condition begins and when it ends. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'
 import { advisedOverlap } from '../../src/config/units.ts'

@@ -57,7 +57,7 @@ export class Deliveries {
     return notice
   }
 
-  /** Posts all messages of a receiver. Throws DELIVERY_FAILED if the receiver does not accept one. */
+  /** Posts all messages waiting for a receiver. Throws DELIVERY_FAILED if the receiver does not accept a message. */
   async deliver(name: string, signal: AbortSignal): Promise<void> {
     const receiver = this.receivers.find((each) => each.name === name)
     // The receiver was removed from the configuration while its job waited in the queue.

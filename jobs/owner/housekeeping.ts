@@ -1,4 +1,4 @@
-/** Does the owner's regular work: publishes copies, makes checkpoints, and deletes old jobs, files and book entries. */
+/** Does the owner's regular work: publishes copies, runs checkpoints, and deletes old jobs, files and run records. */
 import { HOUR_MS, minusMs } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'
 import { unobserved } from '../../src/observe.ts'

@@ -31,7 +31,7 @@ export interface Consumer<Data> {
   readonly process: (task: Task<Data>) => Promise<unknown>
 }
 
-/** When the worker stops, jobs have this time to end. An unfinished job returns to the queue when its lock expires. */
+/** When the worker stops, jobs have this long to finish. An unfinished job is queued again when its lock expires. */
 const STOP_MS_MAX = 1_500
 
 export class JobConsumers {

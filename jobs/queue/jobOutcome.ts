@@ -57,7 +57,7 @@ export async function settleJob<T>(attempt: JobAttempt, work: () => Promise<T>):
 
 const isLastTry = ({ attemptsMade, opts }: Job): boolean => attemptsMade + 1 >= (opts.attempts ?? 1)
 
-/** Converts the text that the queue stores for a failed job. Example: `CANCELLED: …`. */
+/** Converts the text that the queue stores for a failed job, such as `CANCELLED: …`, back to an error. */
 export function errorOfReason(reason: string): SyncError {
   const [, code, message] = /^([A-Z_]+): (.*)$/s.exec(reason) ?? []
   const known = errorCodes.find((each) => each === code)

@@ -48,7 +48,7 @@ async function closeToOthers(directory: string): Promise<void> {
   })
 }
 
-/** Copies a ready-made database, because `initdb` needs 500 MB. A crash can leave an incomplete folder `.new`. */
+/** Copies a ready-made database, because `initdb` needs 350 MB of memory. A crash can leave the folder `partial`. */
 async function createDatabase(directory: string): Promise<void> {
   const partial = `${directory}.new`
   await rm(partial, { recursive: true, force: true })
@@ -58,7 +58,7 @@ async function createDatabase(directory: string): Promise<void> {
 }
 
 export class EmbeddedPool extends EventEmitter implements PgPool {
-  /** BullMQ's time limit for lost connections is off, because PGlite has no connections. */
+  /** Without `keepAlive`, BullMQ would poll every 10 s in case its connection is lost. PGlite has no connections. */
   readonly options = { keepAlive: true }
   readonly #database: PGlite
   readonly #sessions = new Set<Session>()

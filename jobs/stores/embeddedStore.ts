@@ -125,5 +125,5 @@ function lockIn(directory: string): Disposable {
   return { [Symbol.dispose]: () => lock.close() }
 }
 
-/** Ignores errors, because some file systems have no permissions. */
+/** Ignores errors, because some file systems do not support permissions. */
 const closeToOthers = (file: string): void => attempt(() => chmodSync(file, 0o600), undefined)

@@ -107,7 +107,7 @@ export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, par
     // BullMQ ignores later calls of `close`, so the first call must not wait for an unreachable store.
     const close = created.close.bind(created)
     created.close = (force = isConnected?.() === false) => close(force)
-    // A job whose lock was lost can already run in another process, so this process cancels the job.
+    // A job whose lock was lost may already be running in another process, so this process cancels the job.
     created.on('lockRenewalFailed', (ids) => ids.forEach((id) => created.cancelJob(id, 'the lock of the job was lost')))
     const kept = created as Worker
     workers.add(kept)
@@ -126,7 +126,7 @@ export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, par
     kind,
     queue,
     worker,
-    /** Returns the store of the shared token, which is encrypted with a key that is derived from the client secret. */
+    /** Returns the store of the shared token. It encrypts the token with a key derived from the client secret. */
     tokens: (access: { readonly identity: string; readonly secret: Secret }) =>
       sharedTokens({ values, clock, access, leaseMs }),
     values,

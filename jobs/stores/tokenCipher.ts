@@ -34,6 +34,6 @@ export function tokenCipher({ identity, secret }: { readonly identity: string; r
   }
 }
 
-/** Hashes the name of service and client, because others can read the names of stored values. */
+/** Hashes the service's address and the client's identity, because others can read the names of stored values. */
 export const identityHash = (identity: string): string =>
   createHash('sha256').update(identity).digest('base64url').slice(0, 22)

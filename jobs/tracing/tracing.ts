@@ -32,7 +32,7 @@ const SERVICE_NAME = 'tidemark'
 const PREFIX = 'tidemark.'
 const FLUSH_MS_MAX = 2_000
 
-/** Starts to send traces. Returns undefined if the OTEL variables request no traces. */
+/** Starts sending traces. Returns undefined if the OTEL variables do not ask for traces. */
 export async function openTracing({ env, version, log }: TracingOptions): Promise<Tracing | undefined> {
   if (!wantsTraces(env)) return undefined
   const protocol = env['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] ?? env['OTEL_EXPORTER_OTLP_PROTOCOL'] ?? 'http/json'

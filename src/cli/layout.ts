@@ -100,7 +100,7 @@ const COLOURS = new Map<string, Colour>(
 )
 const STATES = new RegExp(`^(\\S+ +)(${[...COLOURS.keys()].join('|')})(?= |$)`, 'gm')
 
-/** Colours the states in the second column, unless the output is no terminal or the variable NO_COLOR is set. */
+/** Colours the states in the second column, unless the output is not a terminal or the variable NO_COLOR is set. */
 const withColours = (text: string): string =>
   text.replaceAll(
     STATES,

@@ -32,7 +32,7 @@ function parsable(args: readonly string[], program: Command): readonly string[] 
   return sqlLast(args)
 }
 
-/** Matches SQL that begins with a comment, such as `-- total`. It contains white space, but an option does not. */
+/** Matches SQL that begins with a comment, such as `-- total`. Unlike an option, this SQL contains white space. */
 const BEGINS_WITH_COMMENT = /^--[^\s=]*\s/
 
 /** Moves SQL that begins with a comment behind `--`. Otherwise the parser would read the SQL as an option. */

@@ -109,7 +109,7 @@ function unusableBody(answer: RawAnswer, request: RequestContext): SyncError | u
     })
   }
   if (!start.startsWith('<') && !/\bhtml\b/i.test(answer.contentType)) return undefined
-  // The error quotes no body that begins like JSON, because that body may contain rows with private columns.
+  // The error does not quote a body that begins like JSON, because it may contain rows with private columns.
   const shown = /^[[{]/.test(start) ? {} : { start: request.redactor.shown(start, SHOWN_START_CHARS_MAX) }
   return failure('ANSWER_NOT_JSON', request, {
     message: 'the answer is a web page, not JSON',

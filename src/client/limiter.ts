@@ -21,7 +21,7 @@ export interface SharedPauses {
   remainingMs(): Promise<number>
 }
 
-/** The store is read at most once in this time. A pause of another process takes effect at most this much later. */
+/** Minimum time between reads of the store. A pause that another process stores may go unnoticed for this long. */
 const SHARED_CHECK_EVERY_MS = 250
 /** A request waits this long for the store, and is then sent without the store's answer. */
 const SHARED_CHECK_MS_MAX = 500
@@ -81,7 +81,7 @@ export class Limiter {
     return await waiter.promise
   }
 
-  /** Returns the remaining shared pause (ms), or 0 if the store was read less than `SHARED_CHECK_EVERY_MS` ago. */
+  /** Returns the remaining shared pause (ms). For `SHARED_CHECK_EVERY_MS` after a check, returns 0 without another. */
   async #sharedPauseMs(): Promise<number> {
     const pauses = this.#rules.sharedPauses
     const isFresh = this.#clock.monotonicMs() - this.#sharedCheckedMs < SHARED_CHECK_EVERY_MS
@@ -223,7 +223,7 @@ export class AdaptiveConcurrency {
   #limit: number
   /** Below this limit, each success adds 1 to the limit. From this limit on, each success adds 1 / limit. */
   #slowGrowthFrom: number
-  /** The number of halvings so far. A request remembers the number at its start and passes it to `overloaded`. */
+  /** How often the limit has been halved. `overloaded` ignores requests that began before the last halving. */
   halvings = 0
   /** `#recentMs` is the average response time. `#usualMs` is the average while the limit is at most `STEADY_LIMIT`. */
   #recentMs: number | undefined

@@ -75,7 +75,7 @@ export interface Answer<T> {
   value: T
   /** The Date header of the response, in whole seconds. Without it, an estimate from earlier headers, or our time. */
   servedAt: Instant
-  /** The earliest time that the service's clock can have shown when the request was sent. */
+  /** The earliest time that the service's clock may have shown when the request was sent. */
   askedAt: Instant
   bytes: number
 }

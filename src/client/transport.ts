@@ -124,7 +124,7 @@ function openPool({ baseUrl, connections, limits }: TransportSettings): Pool {
     connections,
     connect: (options, callback) =>
       connect(options, (...result) => {
-        // Tests the first argument, because undici passes only the error after a failure, and no second argument.
+        // Tests the error, because after a failure undici passes only the error and no connection.
         if (result[0] === null) readPastContinue(result[1])
         callback(...result)
       }),

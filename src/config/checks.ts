@@ -1,4 +1,4 @@
-/** Checks single settings. No message quotes an address, because an address can contain a password. */
+/** Checks individual settings. No message quotes an address, because an address can contain a password. */
 import { isIP, isIPv4 } from 'node:net'
 import { attempt } from '../errors.ts'
 import { DAY_MS, parseInstant } from '../instant.ts'

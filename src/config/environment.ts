@@ -1,4 +1,4 @@
-/** Defines the environment variables that replace settings of the file. */
+/** Defines the environment variables that override settings of the configuration file. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Path } from './problems.ts'
 import { nearest } from './suggest.ts'
@@ -51,7 +51,7 @@ export const HASH_KEY = 'TIDEMARK_HASH_KEY'
 /** The variables for access to the storage of `lake_data`. Other programs for S3 use the same names. */
 export const STORAGE_KEYS = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'] as const
 export const NOTIFY_SECRET = 'TIDEMARK_NOTIFY_SECRET'
-/** Matches the variables of receivers that have a name. Example: `TIDEMARK_NOTIFY_PIPELINE_SECRET_FILE`. */
+/** Matches the secret variables of named receivers. Example: `TIDEMARK_NOTIFY_PIPELINE_SECRET_FILE`. */
 const isReceiverSecret = (name: string): boolean => /^TIDEMARK_NOTIFY_[A-Z0-9_]+_SECRET(?:_FILE)?$/.test(name)
 /** Returns the variable of a receiver's secret. The receiver `notify.webhook` has no name. */
 export const receiverSecretVariable = (name: string | undefined): string =>

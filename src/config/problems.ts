@@ -8,7 +8,7 @@ export interface Problem {
 
 export type Path = readonly (string | number)[]
 
-/** A problem of the setting at the path, or of a variable that corresponds to no setting. */
+/** A problem with the setting at a path, or with a variable that corresponds to no setting. */
 export interface Finding {
   readonly at: Path | string
   readonly problem: string

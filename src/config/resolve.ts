@@ -65,7 +65,7 @@ export function resolve(raw: RawConfig, given: ResolveContext) {
     staging: `${warehouse}.staging`,
     /** The directory of DuckDB's extensions. It is always set if a setting needs an extension. */
     ...(raw.extensions !== undefined && { extensions: path.resolve(folder, raw.extensions) }),
-    // If the environment has no token, the worker creates one when it starts, as for the console.
+    // If the environment has no token for the live server, the worker creates one, as it does for the console.
     ...(address && { serve: { ...address, ...(serveToken && { token: serveToken }) } }),
     queue: raw.queue,
     console: { ...raw.console, token: tokenIn(CONSOLE_TOKEN), viewToken: tokenIn(CONSOLE_VIEW_TOKEN) },
@@ -91,7 +91,7 @@ export function resolve(raw: RawConfig, given: ResolveContext) {
   }
 }
 
-/** Returns absolute paths. The copy is by default next to `warehouse`, where staging, queue and socket always are. */
+/** Returns absolute paths. By default, the published copy is in the same folder as `warehouse`. */
 export function filesOf(raw: Pick<RawConfig, 'warehouse' | 'published'>, folder: string) {
   const lake = lakeAddress(raw.warehouse)
   const local = lake?.catalogue === 'postgres' ? './data/lake' : (lake?.at ?? raw.warehouse)

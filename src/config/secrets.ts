@@ -13,7 +13,7 @@ export interface ReceiverConfig {
   readonly name: string
   readonly takes: 'notices' | 'data'
   readonly format: keyof typeof RECEIVER_SECRETS
-  /** Only its host is printed or logged, because path and query can be secret. For Slack, `secret` has the address. */
+  /** Only its host is logged or printed, because the rest can be secret. For Slack, `secret` is the address instead. */
   readonly webhook?: URL
   /** The signing key, the address of a Slack webhook, or the integration key of PagerDuty. */
   readonly secret: Secret
@@ -26,7 +26,7 @@ interface SecretSetting {
   readonly variable: string
   readonly path: Path
   readonly check: Check
-  /** Returns the problem of a missing secret, or undefined if no secret is needed. */
+  /** Returns the problem to report if the secret is missing, or undefined if it is not required. */
   readonly missing: (cure: string) => Problem | undefined
 }
 
@@ -104,7 +104,7 @@ async function readReceiver(config: RawConfig, place: Path, from: SecretSources)
 /** The address if `webhook` is not set. For Slack it is empty, because the secret is the address. */
 const DEFAULT_ADDRESSES = { plain: undefined, slack: '', pagerduty: 'https://events.pagerduty.com/v2/enqueue' }
 
-/** Reads a secret from its variable or its file. Returns undefined after it has reported a problem. */
+/** Reads a secret from its variable or its file. If there is a problem, adds it to `problems` and returns undefined. */
 async function readSecret(
   { name, variable, path: setting, check, missing }: SecretSetting,
   value: unknown,

@@ -1,6 +1,6 @@
 /** Finds the known word that is most similar to a mistyped word. */
 
-/** At most one letter in three can be wrong, because a less similar suggestion would confuse the user. */
+/** A suggested word has at least this many letters for each typo. Less similar suggestions would confuse the user. */
 const LETTERS_PER_TYPO_MIN = 3
 
 export function nearest(word: string, known: readonly string[]): string | undefined {

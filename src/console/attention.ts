@@ -9,7 +9,7 @@ import { duration } from '../words.ts'
 import type { Pause } from '../warehouse/books/books.ts'
 import type { AllSettings, ReportSettings } from './backend.ts'
 
-/** Returns an item if settings were edited since the start: their keys, but no values, which can be secret. */
+/** Returns an item with the keys of settings edited since the start, if any. Omits values, which may be secret. */
 export async function settingsAttention(editedKeys: () => Promise<readonly string[]>): Promise<Attention[]> {
   const keys = await editedKeys().catch((error: unknown) => [asSyncError(error).message])
   const why = `This worker still uses the settings of its start. Edited since: ${keys.join(', ')}`
@@ -18,7 +18,7 @@ export async function settingsAttention(editedKeys: () => Promise<readonly strin
   return [{ kind: 'settings', reports: [], ...card, urgent: false, action: null, next_try: null }]
 }
 
-/** A report is late if its lag exceeds one hour, and also ten intervals between its runs. */
+/** A report is late if its lag exceeds both one hour and ten times the interval between its runs. */
 const BEHIND_SECONDS_MIN = 3_600
 const INTERVALS_BEHIND = 10
 
@@ -53,7 +53,7 @@ const BY_HAND = 'REPORT_PAUSED'
 const SHARED = { paused: 'are paused', failed: 'failed' } as const
 const isShared = (kind: Attention['kind']): kind is keyof typeof SHARED => kind in SHARED
 
-/** Returns equal texts for reports with one common problem, so that they become one item. Example: both are paused. */
+/** Returns the same text for reports that share a problem, such as a pause, so that they become one item. */
 const causeOf = ({ report, kind, why, cure }: Finding): string =>
   isShared(kind) ? [kind, ...[why, cure].map((text) => renamed(text, report, '…'))].join('\n') : `${kind} ${report}`
 

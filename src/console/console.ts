@@ -1,4 +1,4 @@
-/** Assembles the console's server. A request passes these parts in order: headers, gate, rate limit, routes. */
+/** Assembles the console's server. A request passes through these parts in order: headers, gate, rate limit, routes. */
 import cookie from '@fastify/cookie'
 import rateLimit from '@fastify/rate-limit'
 import fastify, { type FastifyInstance } from 'fastify'

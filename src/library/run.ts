@@ -6,7 +6,7 @@
  */
 export type Run<Answer, Event> = Promise<Answer> & AsyncIterable<Event>
 
-/** Resolves when the loop has taken the event. If the caller does not wait, events for the loop form a queue. */
+/** Passes an event to the `for await` loop. Resolves when the loop has taken it. Unless awaited, events queue up. */
 export type Tell<Event> = (event: Event) => Promise<void>
 
 /** Starts `work` only after the caller's synchronous code has run. So a loop over the events misses none of them. */

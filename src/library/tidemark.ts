@@ -37,17 +37,17 @@ export interface TidemarkOptions {
 /** A point in time. Example: `'2026-01-31T06:00:00Z'`. A text without a zone is in UTC. */
 export type Time = string | Date | Instant
 
-/** The option of every call. */
+/** The options that every call accepts. */
 export interface CallOptions {
-  /** Stops the call, which then throws CANCELLED. What is committed remains. */
+  /** Stops the call, which then throws CANCELLED. Changes that are already committed are kept. */
   readonly signal?: AbortSignal | undefined
 }
 
 /** A range of modification time. Both ends are inclusive. */
 export interface RangeOptions extends CallOptions {
-  /** The first modification time. If undefined, the configured start of the report. */
+  /** The start of the range of modification times. If undefined, the configured start of the report. */
   readonly from?: Time | undefined
-  /** The last modification time. If undefined, the present time or, for `verify`, the report's mark. */
+  /** The end of the range of modification times. If undefined, it is now or, for `verify`, the report's mark. */
   readonly to?: Time | undefined
 }
 
@@ -90,9 +90,9 @@ export interface WorkerOptions extends CallOptions {
 /** A text for the operator: the settings in effect or, if `hasToken` is true, an address with a new token. */
 export type WorkerEvent = { readonly text: string; readonly hasToken: boolean }
 
-/** The answer of `sync`. The error of a report that has failed is in its outcome. */
+/** The answer of `sync`. If a report fails, its outcome contains the error. */
 export interface SyncAnswer extends AnswerOf<'sync'> {}
-/** The answer of `backfill`. `ends` has the outcome of each report's backfill. */
+/** The answer of `backfill`. `ends` lists the outcomes of the reports' backfills. */
 export interface BackfillAnswer extends AnswerOf<'backfill'> {}
 /** The answer of `reconcile`: for each report, which differences the comparison has found. */
 export interface ReconcileAnswer extends AnswerOf<'reconcile'> {}
@@ -118,7 +118,7 @@ export class Tidemark implements AsyncDisposable {
     return this.#perform(options, () => ({ do: 'sync', reports: selectReports(reports, this.config) }))
   }
 
-  /** Reads a range of modification time again, in windows. Continues a backfill of the same range that was stopped. */
+  /** Rereads the rows modified within a range, in windows. Resumes a stopped backfill of the same range. */
   backfill(reports: readonly string[], options: RangeOptions = {}): Run<BackfillAnswer, PerformEvent> {
     return this.#perform(options, () => ({ do: 'backfill', backfills: this.#ranges(reports, options) }))
   }
@@ -183,8 +183,8 @@ export class Tidemark implements AsyncDisposable {
   }
 
   /**
-   * Runs one statement that reads the published copy. The result also contains how complete each report is. A number that
-   * JavaScript would round is a string.
+   * Runs one statement that reads the published copy. The result also contains how complete each report is. Numbers
+   * that JavaScript would round are returned as strings.
    */
   async query<Row = Change['row']>(sql: string, options: CallOptions = {}): Promise<QueryResult<Row>> {
     const rows: Row[] = []
@@ -265,7 +265,7 @@ export class Tidemark implements AsyncDisposable {
   }
 }
 
-/** Returns Tidemark with this configuration. Throws CONFIG_INVALID. Logs only if TIDEMARK_LOG_LEVEL is set. */
+/** Opens a Tidemark instance with this configuration. Throws CONFIG_INVALID. Logs only if TIDEMARK_LOG_LEVEL is set. */
 export async function openTidemark({ config: file, cwd = process.cwd(), env = process.env }: TidemarkOptions) {
   const config = await loadConfig({ env, cwd, ...(file !== undefined && { file }) })
   const level = logLevelOf(env, 'silent')
@@ -280,7 +280,7 @@ function instantOf(time: Time | undefined): Instant | undefined {
   throw new SyncError('USAGE_INVALID', `${String(time)} is no time`, { cure })
 }
 
-/** A double stores every number with at most this number of digits exactly. */
+/** A number with at most this many digits keeps all of them when it is stored as a double. */
 const EXACT_DIGITS = 15
 
 const parseExactly = (text: string): unknown =>

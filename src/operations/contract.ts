@@ -39,7 +39,7 @@ export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('reset'), reports, empty: z.boolean().optional() }),
   z.strictObject({ do: z.literal('retype'), column: z.string(), type: z.enum(chosenTypes) }),
 ])
-/** An operation that changes something. The warehouse's owner or, without one, its caller runs it. @useDeclaredType */
+/** An operation that makes changes. The warehouse's owner runs it, or the caller if there is none. @useDeclaredType */
 export type ActingRequest = z.infer<typeof ActingRequest>
 
 export const OperationRequest = z.discriminatedUnion('do', [
@@ -79,7 +79,7 @@ export const notUnderstood = (message: string): SyncError =>
   new SyncError('USAGE_INVALID', message, { cure: 'Restart the worker: it is of another version than the command.' })
 
 export const Outcome = OutcomeFacts.extend({ error: named<Problem>(Problem).optional() })
-/** The end of one run of one report. */
+/** How one run of one report ended. */
 export interface Outcome extends z.infer<typeof Outcome> {}
 
 export const outcomeOf = ({ error, ...outcome }: ReportOutcome): Outcome =>

@@ -7,7 +7,7 @@ import { findWorker } from './worker.ts'
 /** The process that executes an operation: the worker that owns the warehouse, or the calling process. */
 export type Place = 'worker' | 'here'
 
-/** An event of an operation. The first event names the place that executes the operation. */
+/** An event of an operation. The first event, `place`, names the process that executes the operation. */
 export type PerformEvent = OperationEvent | { readonly place: Place }
 
 export interface PerformOptions {

@@ -8,7 +8,7 @@ import type { Caller } from './engine.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
 const REQUESTS_AT_ONCE = 200
-/** A job's progress is limited to this number of outcomes. The reply contains all outcomes. */
+/** A job's progress contains at most this many events (outcomes of runs). The reply contains all outcomes. */
 const EVENTS_MAX = 500
 
 export function consumeRequests(consumers: JobConsumers, operations: Pick<WorkerOperations, 'answer'>): void {

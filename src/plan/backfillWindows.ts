@@ -4,11 +4,11 @@ import type { Span } from './spans.ts'
 
 /** Maximum number of windows in a backfill, because each one is a job in the queue and a row in the warehouse. */
 export const BACKFILL_WINDOWS_MAX = 1_000
-/** Wanted number of windows, so that several workers end at about the same time. Few rows get fewer windows. */
+/** Wanted number of windows, so that workers end at about the same time. A report with few rows gets fewer windows. */
 const WINDOWS_WANTED = 32
 /** The last page of a window is rarely full, so smaller windows would need more requests. */
 const PAGES_A_WINDOW_MIN = 4
-/** Used if the number of rows is unknown. A range of more than 960 days gets 32 longer windows. */
+/** Used if the number of rows is unknown. A range of more than 960 days is divided into 32 longer windows. */
 const DAYS_A_WINDOW = 30
 
 const MICROS_A_DAY = DAY_MS * MICROS_PER_MS

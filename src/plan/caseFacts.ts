@@ -114,7 +114,7 @@ export function learnWalked(given: Case): PagingProfile {
   return isPaged && walk.repeats === 0 && walk.distinct > walk.firstRows ? learnFull(given) : given.profile
 }
 
-/** Returns the paging profile after two equal walks. Raises `fullPageRows` if a page of this run had more rows. */
+/** Returns the paging profile after two walks agreed. Raises `fullPageRows` if a page of this run had more rows. */
 export function learnAgreed({ profile, seen: { walk } }: Case): PagingProfile {
   const { fullPageRows = Number.POSITIVE_INFINITY, longestOfRun } = profile
   const isOutdated = walk.lastRows >= fullPageRows && walk.lastRows < longestOfRun
@@ -167,7 +167,7 @@ export const isShort = (given: Case): boolean => {
 
 const everyPageIsPage1 = (given: Case): boolean => isShort(given) && given.seen.walk.repeats > 0
 
-/** Returns whether rows may be missing that no other request can return. The run then fails. */
+/** Returns whether rows may be missing that cannot be requested in any other way. The run then fails. */
 export const isLacking = (given: Case): boolean =>
   hidesAtOneInstant(given) ||
   (isShort(given) && (given.seen.found.hidden === true || (!isAgreed(given) && finerParts(given) === undefined)))
@@ -183,7 +183,7 @@ export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): bo
 const mayBeOnlyPage = ({ firstTotal, page2Repeats, firstRows }: Walk): boolean =>
   firstTotal === undefined && page2Repeats && firstRows > 1
 
-/** Returns whether two walks agree. If each page repeats page 1, requests for smaller spans must find no new row. */
+/** Returns whether the last two walks agree. If every page repeats page 1, smaller spans must also have no new row. */
 export const isAgreed = (given: Case): boolean =>
   areAlike(given) && (!everyPageIsPage1(given) || given.seen.found.narrower === 'nothing new')
 
@@ -202,7 +202,7 @@ export function probeOfParts(given: Case): ProbeName | undefined {
   return partTotals === undefined && countedParts(given).length > 0 ? 'totals of parts' : undefined
 }
 
-/** Returns two parts of the span that share no instant, so that no row counts twice. Empty if cuts are forbidden. */
+/** Returns two parts that do not overlap, so that no row is counted twice. Returns [] if the span can't be cut. */
 export function countedParts(given: Case): readonly Span[] {
   const { span } = given.slice
   if (!mayCut(given)) return []
@@ -226,8 +226,8 @@ export function finerParts(given: Case): readonly Span[] | undefined {
 }
 
 /**
- * Returns the page size for the next walk. A size below the number of rows on page 1 shows whether the service ignores
- * page numbers. If rows were repeated, the next walk requests all rows on one page.
+ * Returns the page size for the next walk. To test whether the service ignores page numbers, the size is smaller than
+ * the number of rows on page 1. If rows were repeated, the size is large enough to request all rows on one page.
  */
 export function nextSize(given: Case): number {
   const { profile, slice, terms, seen } = given
@@ -246,7 +246,7 @@ export function nextSize(given: Case): number {
   return Math.max(size, rows)
 }
 
-/** Returns whether the total may decide where to cut. It may be too low if an earlier page was longer than page 1. */
+/** Returns whether the total is reliable for cutting the span. It may be too low if an earlier page exceeded page 1. */
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
   canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 

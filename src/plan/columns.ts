@@ -46,7 +46,7 @@ export function typeFor(kinds: Kinds, nested: NestedValues = 'extra'): DuckType 
 
 const DECIMALS = Kind.integer | Kind.bigInteger | Kind.decimal | Kind.whole
 
-/** Returns the type that a column needs after values of these kinds. Only BIGINT can change, to DECIMAL. */
+/** Returns the type that a column needs to store values of these kinds. Only BIGINT ever changes, to DECIMAL. */
 export const widened = (type: DuckType, kinds: Kinds): DuckType =>
   type === 'BIGINT' && has(kinds, Kind.decimal | Kind.bigInteger) ? 'DECIMAL(38,9)' : type
 

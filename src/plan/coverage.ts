@@ -27,7 +27,7 @@ export const parseChanges = (reason: string | null): Change[] =>
 export interface Coverage {
   /** The current settings. Rows that were modified up to `refillUntil` may have been read with earlier settings. */
   readonly asked: ReadSettings
-  /** Rows that were modified up to this time must be read again. If undefined, no row must be read again. */
+  /** Rows that were modified up to this time must be read again. If undefined, no row needs to be read again. */
   readonly refillUntil: Instant | undefined
   readonly because: readonly Change[]
 }

@@ -9,7 +9,7 @@ const DENSITY_MEMORY = 0.5
 const DISPERSION_MEMORY = 0.8
 /** If a slice has 3 times more rows than expected, or less than a third, the estimate forgets all earlier slices. */
 const RESTART_FACTOR = 3
-/** Minimum of x in `margin = √(2 ln x)`, where x = 0.35 × pageRows / deviation. So `margin` is at least 1. */
+/** Minimum ratio in the logarithm of `plannedRows`. It makes `margin` at least 1, because √(2 × ln(e^0.5)) = 1. */
 const WORTH_MIN = Math.exp(0.5)
 /** A slice adds 0.25 × ln(its rows / expected rows) to `#trend`, or 0.1 × ln(…) if chance may be the reason. */
 const TREND_SHARE = 0.25
@@ -63,11 +63,11 @@ export class Density {
     const isByChance = Math.abs(deviation) < CHANCE_DEVIATIONS / Math.sqrt(expected)
     const trend = this.#trend + (isByChance ? TREND_SHARE_BY_CHANCE : TREND_SHARE) * deviation
     this.#trend = Math.max(-TREND_MAX, Math.min(TREND_MAX, trend))
-    // Multiplies the earlier rows by the growth per slice, so that they are comparable with the rows of the new slice.
+    // Scales the earlier row count by the growth per slice, to make it comparable with that of the new slice.
     this.#rows *= Math.exp(this.#trend)
   }
 
-  /** Forgets earlier slices and estimates `rows` rows in `length` µs. After `guess(0, 0)`, `rate` is undefined. */
+  /** Forgets earlier slices and starts again from `rows` rows in `length` µs. `guess(0, 0)` makes `rate` undefined. */
   guess(length: number, rows: number): void {
     this.#rows = rows
     this.#length = length

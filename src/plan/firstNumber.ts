@@ -1,4 +1,4 @@
-/** Chooses a row to request by its own time. If page 1 of the response lacks it, the service counts pages from 0. */
+/** Chooses a row. A probe requests only its time: if page 1 then lacks the row, the service counts pages from 0. */
 import type { Instant } from '../instant.ts'
 import type { RowStamps } from './stampSample.ts'
 
@@ -17,10 +17,10 @@ interface Stamp {
   readonly row: number
 }
 
-/** A time is compared with two neighbours on each side, because the nearest one may be another time of the same row. */
+/** In the sorted list, a time is compared with two neighbours on each side: the nearest may belong to the same row. */
 const NEIGHBOURS = [-2, -1, 1, 2] as const
 
-/** Returns a modification time with no other row within `nearMicros` µs, or undefined if there is none. */
+/** Returns a modification time that is more than `nearMicros` µs from all other rows, or undefined if there is none. */
 export function loneStamp(rows: readonly RowStamps[], nearMicros: number): Instant | undefined {
   const stamps = rows
     .flatMap((row, index) => [...new Set(row)].flatMap((at): Stamp[] => (at === undefined ? [] : [{ at, row: index }])))

@@ -1,6 +1,6 @@
 /** Finds the last page if responses have no total. Its number limits how many rows there can be (docs/PROOFS.md). */
 
-/** `full`: as many new rows as page 1. `again`: the rows of an earlier short page. `odd`: too many or repeated rows. */
+/** `full`: as many rows as page 1. `short`: fewer. `odd`: more, or a full page again. `again`: a short page again. */
 export type Sight = 'full' | 'short' | 'empty' | 'again' | 'odd'
 
 export interface LastPage {
@@ -12,9 +12,9 @@ export interface LastPage {
 const LEAP_GROWTH = 4
 
 /**
- * Finds the last page. Returns undefined if pages contradict each other. Yields numbers of pages to request: for each,
- * the caller passes the page's `Sight` to `next`. Page 1 must be full. `guess` is the probable last page. The search
- * reads page `stop` before any higher page.
+ * Finds the last page. Yields the number of each page to request; the caller passes the page's `Sight` to `next`. Page
+ * 1 must be full. `guess` is the probable last page. The search requests page `stop` before any higher page. Returns
+ * undefined if pages contradict each other.
  */
 export function* searchLastPage(guess = 1, stop = Infinity): Generator<number, LastPage | undefined, Sight> {
   let highestFull = 1

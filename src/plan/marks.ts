@@ -36,7 +36,7 @@ export const marksFrom = (before: Before, window: Window, rules: WindowRules): M
   moved: undefined,
 })
 
-/** Returns the marks after a proven slice. No mark passes `clock`, the service's time in the run's first response. */
+/** Returns the marks after a proven slice. No mark is later than `clock`, the service's time in the first response. */
 export function marksAfter(marks: Marks, span: Span, clock: Instant): Marks {
   const { before, window, rules } = marks
   const until = earliest(span.until, clock)

@@ -8,9 +8,9 @@ export interface PagingProfile {
   readonly longestPageRows: number
   /** Rows on the longest page of this run. It is not stored: the service may shorten pages between two runs. */
   readonly longestOfRun: number
-  /** Number of rows in the longest response that is complete: requests for parts of its span returned no other row. */
+  /** Rows in the longest response that is proven complete: requests for parts of its span returned no other row. */
   readonly wholeRows: number
-  /** Audit reports only: what the service returns for pages after the last one. Tested only if two pages are equal. */
+  /** Audit reports only: what the service returns after the last page. Tested only if two successive pages match. */
   readonly behindLastPage?: 'nothing' | 'rows' | undefined
 }
 
@@ -67,7 +67,7 @@ export const joinProfiles = (a: PagingProfile, b: PagingProfile): PagingProfile 
 export const surelyLastBelow = ({ fullPageRows, longestPageRows, wholeRows }: PagingProfile): number =>
   Math.max(fullPageRows ?? longestPageRows, wholeRows)
 
-/** Returns whether a page of `rows` rows is certainly not full, if `asked` rows were requested. */
+/** Returns whether a page is certainly the last one, because it is empty or has fewer rows than a full page. */
 export const isCompletePage = (profile: PagingProfile, rows: number, asked: number): boolean =>
   rows === 0 || rows < Math.min(surelyLastBelow(profile), asked)
 
@@ -75,7 +75,7 @@ export const isCompletePage = (profile: PagingProfile, rows: number, asked: numb
 export const mayBeUnpaged = ({ longestPageRows }: PagingProfile, rows: number, asked: number): boolean =>
   rows > Math.max(asked, longestPageRows)
 
-/** Returns whether a page is certainly full: full pages are known, and this page is as long as the longest one. */
+/** Returns whether a page is certainly full: the length of full pages is known, and no earlier page was longer. */
 export const isFullPage = ({ fullPageRows, longestPageRows }: PagingProfile, rows: number): boolean =>
   fullPageRows !== undefined && rows >= longestPageRows
 
@@ -98,7 +98,7 @@ export interface FirstPage {
   readonly rowsAsked: number
 }
 
-/** Returns what page 1 shows about other rows. `checks`: whether the stored length of full pages may be outdated. */
+/** Concludes from page 1 whether other rows exist. If `checks`, distrusts the stored length of full pages. */
 export function claimOf(profile: PagingProfile, { rows, rowsSent, rowsAsked }: FirstPage, checks: boolean): Claim {
   if (mayBeUnpaged(profile, rows, rowsAsked)) return 'all if unpaged'
   if (!isCompletePage(profile, rows, rowsAsked)) return 'unknown'

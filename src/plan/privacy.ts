@@ -1,4 +1,4 @@
-/** Decides which fields of rows and collection items are hashed or dropped. Rules name the columns of these fields. */
+/** Decides which fields of rows and collection items to hash or drop. A rule refers to a field by its column's name. */
 import type { Declaration } from '../../schema/report.ts'
 import { documentedFields, type ReportTable, tableOf } from '../../schema/tables.ts'
 import { columnName } from './columns.ts'
@@ -14,7 +14,7 @@ export interface PrivacyRules {
 
 export type ActiveRule = Exclude<ColumnRule, 'keep'>
 
-/** Marks the text that is stored instead of a rejected row with private values. Such a row can't be loaded again. */
+/** Begins the text stored in place of a rejected row with private content. Such a row can't be loaded again. */
 export const WITHHELD = 'withheld by '
 
 export type ObjectRules = ReadonlyMap<string, ActiveRule>
@@ -59,7 +59,7 @@ export const ruleOf = (rules: ObjectRules, field: string): ActiveRule | undefine
 export const itemRulesOf = ({ collections }: RowRules, field: string): ObjectRules | undefined =>
   collections.size === 0 ? undefined : collections.get(columnName(field))
 
-/** Returns the rules as a text, to detect changes. `keyPrint` is the fingerprint of the key for hashes. */
+/** Returns the rules as text, to detect changes. `keyPrint` is a fingerprint of the secret key that hashes columns. */
 export function privacyText(rules: PrivacyRules, keyPrint: string | undefined): string | undefined {
   const active = activeRules(rules).toSorted(([a], [b]) => (a < b ? -1 : 1))
   if (active.length === 0 && !rules.excludePayload) return undefined

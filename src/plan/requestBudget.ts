@@ -59,9 +59,9 @@ const EXCESS_MAX = 4
 const RAREST_MS = 7 * DAY_MS
 
 /**
- * Returns the plan of each report. The runs of a report with a cron line are not planned, but its requests count.
- * `needed` and `forecast` are requests per day with the configured and with the planned times. `plannedMs` is the time
- * between two runs, and `dueAt` the earliest time of the next run. Both are null if the configured times are kept.
+ * Returns the plan of each report. Reports with a cron line keep their times, but their requests count. `needed` and
+ * `forecast` are requests per day with the configured and with the planned times. `plannedMs` (the time between two
+ * runs) and `dueAt` (the earliest next run) are null if the configured times are kept.
  */
 export function budgetOf(uses: readonly RequestUse[], { requestsPerDay: budget = Infinity, reports }: BudgetSettings) {
   const demands = uses.map((use) => {

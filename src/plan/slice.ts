@@ -48,12 +48,12 @@ export const WALK_POLICIES = {
   audit: { cuts: 'never', checksProfile: false },
 } as const satisfies Record<string, WalkPolicy>
 
-/** Results of the extra requests (probes) for a slice. A field is undefined until its probe was made. */
+/** Results of the extra requests (probes) for a slice. A field is undefined until its probe has run. */
 export interface Findings {
   readonly firstNumber?: 'asked'
   /** `unclear`: page 0 has rows, but rows have moved since the walk, so it may not be the first page. */
   readonly pageZero?: 'asked' | 'unclear'
-  /** The last page of the slice, or parts of the span to read one by one if the pages fill more than one load. */
+  /** The last page, or parts of the span if its pages fill more than one load. `not found`: the search was unclear. */
   readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'
   readonly counted?: Walk
   /** True if rows exist after the last page or, in an audit trail, before or after all returned entries. */

@@ -1,10 +1,10 @@
-/** Queues spans that are not proven yet, and plans the next slice. A bad plan only causes more requests. */
+/** Queues the spans still to be proven complete, and plans the next slice. A bad plan only causes more requests. */
 import type { Instant } from '../instant.ts'
 import { Density } from './density.ts'
 import { canSplit, shorterLength, type Span, splitAt } from './spans.ts'
 import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 
-/** A slice with less than this share of a page is called sparse. It does not predict the rows of the next slice. */
+/** A slice with less than this share of a full page is sparse. Its row count is a poor guide to the next slice. */
 const SPARSE = 0.1
 /** After each sparse slice, the next slice is this many times longer, if totals show that later rows exist. */
 const SPARSE_GROWTH = 3
@@ -24,7 +24,7 @@ export interface Overfull {
   readonly parts?: readonly Span[] | undefined
   readonly partRows?: readonly number[] | undefined
   readonly total?: number | undefined
-  /** The number of pages that the slices of old rows should have from now on. Undefined: no change (1 at first). */
+  /** The number of pages for each further slice of old rows. Undefined leaves the number unchanged. It starts at 1. */
   readonly pagesEach?: number | undefined
   readonly stamps?: readonly RowStamps[] | undefined
 }
@@ -40,7 +40,7 @@ interface Piece {
   rows?: number | undefined
   readonly expected?: number | undefined
   readonly isHeap?: boolean
-  /** True if `rows` of the next piece still includes the rows of this piece. */
+  /** True if `rows` of the next piece still includes this piece's rows. They are subtracted once they are counted. */
   isHead?: boolean
 }
 
@@ -108,7 +108,7 @@ export class SpanQueue {
     return this.#current?.isHeap === true
   }
 
-  /** Returns whether the span seems to have a heap (many rows at one instant). Two walks then cost less than cuts. */
+  /** Returns whether many rows seem to have one time (a heap). Walking the span twice is then cheaper than cutting. */
   seemsHeap(span: Span): boolean {
     if (this.endsInHeap || this.#heapSigns >= HEAP_SIGNS) return true
     if (span.since === undefined || this.#failures < HEAP_FAILURES) return false
@@ -125,7 +125,7 @@ export class SpanQueue {
     if (!isSparse) this.#lastOverfullTotal = undefined
     if (!isSparse) this.#heapSigns = 0
     this.#sparseInARow = isSparse ? this.#sparseInARow + 1 : 0
-    // A proven span with more rows than a page has many rows at one time, so it does not show the density elsewhere.
+    // If a proven span exceeds one page, many rows share one time. Such a span does not show the density elsewhere.
     if (rows <= this.#pageRows || this.#pagesEach > 1) {
       const from = Math.max(span.since, Math.min(this.#earliestStamp ?? span.since, span.until - 1))
       this.#density.saw(span.until - from, rows)
@@ -173,7 +173,7 @@ export class SpanQueue {
     else if (rate !== undefined) this.#density.saw(length, Math.max(pageRows, rate * length))
   }
 
-  /** Queues the parts. The second of two parts stores the span's total until the first part's rows are counted. */
+  /** Queues the parts. If there are two, `rows` of the second is their total until the first one's are subtracted. */
   #divide({ total, partRows }: Overfull, parts: readonly Span[]): void {
     if (this.#isHead && total !== undefined) this.#subtractFromNext(total)
     const [first, ...others] = parts.map((span, n): Piece => ({ span, expected: partRows?.[n] }))

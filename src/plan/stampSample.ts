@@ -2,7 +2,7 @@
 import type { Instant } from '../instant.ts'
 import { canSplit, type Span, splitAt } from './spans.ts'
 
-/** A row's modification times, in the order of the report's `newerBy` fields. If undefined, the row lacks that time. */
+/** A row's modification times, in the order of the report's `newerBy` fields. A missing time is undefined. */
 export type RowStamps = readonly (Instant | undefined)[]
 
 export interface SampleHint {
@@ -28,11 +28,11 @@ export interface SampleQuestion {
 
 const SORTED_SHARE = 0.97
 const HEAP_SHARE = 0.95
-/** Share of `rowsPlanned` to plan after 1, 2, 3, or at least 4 slices with too many rows. Used if `isKnown` is true. */
+/** Share of `rowsPlanned` for the next slice after 1, 2, 3 or more failures, if the density is known (`isKnown`). */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
 /** Used instead of `KNOWN_SHARES` if `isKnown` is false and the rows are sorted by time. */
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
-/** Used if the rows are not sorted by time. The share is small because the span may have many more rows. */
+/** Used instead of `SORTED_SHARES` for unsorted rows. It is low, as the span may have far more rows than one page. */
 const UNSORTED_SHARE = 0.04
 
 /** Returns where to cut the span, or undefined if less than half of the rows have a modification time in the span. */

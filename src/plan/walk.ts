@@ -15,7 +15,7 @@ export interface WalkPage {
   readonly refusal?: SyncError | undefined
 }
 
-/** The argument that a walk has missed no row (docs/PROOFS.md), stored in `tidemark.windows.proof`. */
+/** How it was proven that a walk missed no row (docs/PROOFS.md). Stored in `tidemark.windows.proof`. */
 export type Proof = 'single' | 'total' | 'agreed'
 
 export interface WalkKind {
@@ -28,7 +28,7 @@ export class Walk {
   readonly keys = new KeySet()
   readonly rowsAsked: number
   pages = 0
-  /** Number of rows on all pages. A row that is twice on one page counts once, because it did not move. */
+  /** Number of rows on all pages, without duplicates on one page. Only repeats across pages show that rows moved. */
   rows = 0
   /** Number of rows whose key was already on another page of this walk, which shows that rows moved between pages. */
   repeats = 0

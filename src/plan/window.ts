@@ -1,4 +1,4 @@
-/** Computes the next window and mark in the service's time. Bounds are inclusive on both ends (spec §4, rule 1). */
+/** Computes the next window and mark by the service's clock. Both ends of a window are inclusive (spec §4, rule 1). */
 import type { Instant } from '../instant.ts'
 import { earliest, latest, MICROS_PER_SECOND, MINUTE_MS, millisBetween, minusMs, plusMs } from '../instant.ts'
 
@@ -21,7 +21,7 @@ export interface WindowRules {
 /** The `Date` header has whole seconds. So the service's true time may be up to this much later than the header. */
 export const CLOCK_GRAIN_MS = 1_000
 
-/** A request is assumed to be answered within this time. A year of expanded rows may take a minute (spec §4). */
+/** The service must begin its response within this time. A year of rows with `expand` may need a minute (spec §4). */
 export const HEAD_MS_MAX = 2 * MINUTE_MS
 
 export interface Before {

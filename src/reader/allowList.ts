@@ -39,7 +39,7 @@ interface Definition {
   readonly reads: readonly string[]
 }
 
-/** Creates the SQL macro `refusal(statement)`, which returns why it is refused. Each new copy needs a new macro. */
+/** Creates the macro `refusal`, which returns why a statement is refused. Each published copy needs its own macro. */
 export async function createRule(sql: Sql, place?: string): Promise<void> {
   const { functions, tableFunctions, refusedViews } = listsFor(await sql.rows<Definition>(DEFINITIONS))
   const create = `CREATE OR REPLACE ${place === undefined ? 'TEMP ' : ''}MACRO ${place ?? ''}`
@@ -107,7 +107,7 @@ function notReading(statement: string): SyncError {
     ? 'there may be several statements here'
     : `this is ${keyword}`
   return new SyncError('QUERY_FAILED', `only one reading statement is run here, ${what}`, {
-    // DuckDB runs a PIVOT without named values as two statements: the first one finds the values and creates a type.
+    // DuckDB runs a PIVOT without named values as two statements, so such a PIVOT needs a cure of its own.
     cure: isSetting
       ? 'Leave the setting out: each statement runs with the settings of the reader. limits.query_memory, query_disk and query_time limit it.'
       : /\bpivot/i.test(statement)

@@ -33,7 +33,7 @@ export const TABLES = `
   LEFT JOIN tidemark.freshness ON report = split_part(name, '__', 1)
   WHERE schema_name IN ('main', 'current', 'history', 'tidemark') ORDER BY ALL`
 
-/** Lists the columns of a table. Returns no row if the table does not exist. Example: `current.events`, or `events`. */
+/** Returns SQL that lists the columns of a table such as `current.events` or `events`. A missing table has no rows. */
 export const columnsSql = (table: string): string => {
   const [schema = '', name = ''] = table.includes('.') ? table.split('.') : ['main', table]
   return `

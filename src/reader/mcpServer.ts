@@ -83,7 +83,7 @@ interface ReadStatement {
   readonly whenEmpty: string | undefined
 }
 
-/** Returns the rows and the warrants as a JSON document. `more` is true if the statement has more rows. */
+/** Returns the rows, and how complete their reports are, as a JSON document. `more` is true if there are more rows. */
 async function readRows(reader: Reader, { sql, rowsMax, whenEmpty }: ReadStatement): Promise<CallToolResult> {
   const { columns, rows, more, warrants } = await readAnswer(reader, { sql, rowsMax, charsMax: ANSWER_CHARS_MAX })
   if (rows.length === 0 && whenEmpty !== undefined)

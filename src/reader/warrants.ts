@@ -19,7 +19,7 @@ export const Warrant = z.object({
 /** The completeness of one report that a statement reads. */
 export interface Warrant extends z.infer<typeof Warrant> {}
 
-/** SQL that lists the reports of a statement. Example: `events` for the child table `events__meeting_rooms`. */
+/** SQL that lists the reports that a statement reads. Example: `events` for the child table `events__meeting_rooms`. */
 const READ_REPORTS = `list_transform(json_extract_string(json_serialize_sql($1::VARCHAR), '$..table_name'),
   lambda each: split_part(lower(each), '__', 1))`
 
@@ -37,7 +37,7 @@ const WARRANTS = `
   LEFT JOIN (${MISFITS}) v USING (report)
   WHERE list_contains(${READ_REPORTS}, s.report) ORDER BY s.report`
 
-/** Returns one warrant for each report that the statement reads. For EXPLAIN and for schema `tidemark`, returns []. */
+/** Returns the completeness of each report that the statement reads. Returns [] for EXPLAIN and schema `tidemark`. */
 export const warrantsOf = (sql: Pick<Sql, 'rows'>, statement: string): Promise<Warrant[]> =>
   sql.rows<Warrant>(WARRANTS, [statement])
 

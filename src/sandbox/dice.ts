@@ -21,7 +21,7 @@ export function hashOf(text: string): number {
 }
 
 export const AMOUNTS = ['cents', 'long'] as const
-/** `cents`: prices with two decimals. `long`: up to nine decimals, also numbers that a double cannot store. */
+/** `cents`: prices with two decimals. `long`: up to nine decimals, including numbers that a double can't store. */
 export type Amounts = (typeof AMOUNTS)[number]
 
 /** The options of the sandbox that decide the contents of rows. */

@@ -2,7 +2,7 @@
 import { SyncError } from '../errors.ts'
 import { REPORTS, type ReportName } from './reports/index.ts'
 
-/** Describes each fault. The second item is its default argument. If it is a number, the argument must be a number. */
+/** Lists each fault's description and default argument. If the default is a number, the argument must be a number. */
 const RULES = {
   drift: ['after every page of several, :N changes of the report follow, so that rows move between pages', 3],
   unordered: ['rows are in another order at every request'],
@@ -85,7 +85,7 @@ const refused = (message: string, cure: string): SyncError => new SyncError('USA
 
 export class Faults {
   #active: Fault[] = []
-  /** The number of times that any fault was applied. */
+  /** How many times faults were applied, all faults together. */
   taken = 0
 
   constructor(texts: readonly string[]) {

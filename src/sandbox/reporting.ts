@@ -12,7 +12,7 @@ import { formatTicks, parseTicks } from './ticks.ts'
 import type { ReportRequest, Value } from './validate.ts'
 
 interface RoutedRequest extends ReportRequest {
-  /** The number of the enquiry in the path of a request for its audit entries. Undefined for other reports. */
+  /** The enquiry's number from the path. Set only for requests for an enquiry's audit entries. */
   readonly enquiryId: number | undefined
 }
 

@@ -26,7 +26,7 @@ export interface RowFormat {
   readonly damage?: RawFields
 }
 
-/** The latest time in any history. It is fixed, so that equal seeds create equal rows on every day. */
+/** The latest time in any history. It is fixed, so that the same seed creates the same rows on any day. */
 export const HISTORY_END: Ticks = ticksOfMillis(Date.UTC(2026, 0, 1))
 const SPAN_TICKS = 1_095 * TICKS_PER_DAY
 
@@ -144,7 +144,7 @@ export class Row implements RowSource {
     return this.#generated
   }
 
-  /** Replaces fields and discards generated text. Must also be called after a change of the times or of `deleted`. */
+  /** Replaces fields and discards generated text. Must also be called after changing the times or `deleted`. */
   change(fields: RawFields = {}): void {
     Object.assign(this.#changed, fields)
     this.#generated = undefined
@@ -220,7 +220,7 @@ export class Row implements RowSource {
 /** Compares without subtraction: rows that were never edited have the time −∞, and −∞ minus −∞ is not a number. */
 const compare = (a: number, b: number): number => (a === b ? 0 : a < b ? -1 : 1)
 
-/** Computes a row's history before the sandbox's start from the seed alone. So audit entries always agree with rows. */
+/** Computes a row's history before the sandbox started. The seed determines it, so audit entries always match rows. */
 function historyOf(number: number, rows: number, { report, definition, settings }: Table) {
   const { keepsDeleted = false } = definition
   const { seed, historyEnd: end } = settings
@@ -242,7 +242,7 @@ function historyOf(number: number, rows: number, { report, definition, settings 
   return {
     created,
     modified,
-    /** For events, the last change of the event or its child records (spec §2). In other reports, `modified` again. */
+    /** For events, the last change of the event or its child records (spec §2). Otherwise, equal to `modified`. */
     aggregate: report === 'events' && chance(CHILD_EDIT_PERCENT, 5) ? between(modified, 6) : modified,
     deleted: keepsDeleted && chance(DELETED_PERCENT, 7),
     earlierEdits: Array.from(

@@ -1,4 +1,4 @@
-/** The service's times in ticks of 100 ns. The client's times are coarser, so tests find its rounding errors. */
+/** The service's times in ticks of 100 ns, finer than the client's, so tests reveal the client's rounding errors. */
 import { parseInstant, type Instant } from '../instant.ts'
 
 /** Ticks of 100 ns since 2020. Ticks since 1970 would exceed 2^53. */

@@ -88,7 +88,7 @@ export class ObjectCatalog {
     return this.#byName.get(name)
   }
 
-  /** Returns the node after `from` for a field. `text`: the field's name in quotes, if it differs from `quoted`. */
+  /** Returns the node after `from` for a field. `text`: the quoted name with lone surrogates replaced, if any. */
   step(from: TrieNode, quoted: Buffer, text?: string): TrieNode {
     const spelling = quoted.toString('latin1')
     let node = from.next.get(spelling)

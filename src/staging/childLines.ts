@@ -129,7 +129,7 @@ export class Collection {
     return end
   }
 
-  /** Records each item's `id`: a whole number of up to 15 digits, undefined for another `id`, or null if missing. */
+  /** Records item ids: whole numbers of up to 15 digits, null for a missing id, and undefined for any other id. */
   recordIds(ids: readonly (number | undefined | null)[]): void {
     for (const id of ids) {
       if (id === undefined) this.#unsure = true
@@ -143,7 +143,7 @@ export class Collection {
       this.#rowOf.length -= 1
       this.#end = this.#starts.pop() ?? 0
       this.rows -= 1
-      // `#withId` can still count items that were removed, so the load must check the identifiers.
+      // `#withId` can still count items that were removed, so the load must check whether the ids are unique.
       this.#unsure = true
     }
   }

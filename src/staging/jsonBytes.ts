@@ -36,7 +36,7 @@ export class MalformedJson extends Error {
 const DEPTH_MAX = 200
 /** A double can change a number with more digits than this. */
 const DOUBLE_DIGITS = 15
-/** With a larger power of ten, a number may be too large or too small for a double. */
+/** If the exponent is above 290 or below −290, the number may be too large or too small for a double. */
 const DOUBLE_POWER_MAX = 290
 /** DuckDB writes smaller numbers with an exponent. Example: `1e-05`. */
 const DOUBLE_PLAIN_MIN = 1e-4

@@ -28,7 +28,7 @@ export const keyPrint = (key: Secret | undefined): string | undefined =>
 export class PrivatePages {
   readonly #plan: PrivacyPlan
   readonly #hashes = new Map<string, Buffer>()
-  /** The page that `of` edits, and its edits so far. */
+  /** The page that the method `of` is editing, and its edits so far. */
   #json!: JsonBytes
   #edits: Splice[] = []
 

@@ -76,7 +76,7 @@ export function scanPage(bytes: Buffer, plan: ScanPlan): ScannedPage {
 /** Each scan changes the trie of its catalogue. So a scan waits for the previous scan with the same catalogue. */
 const lastScans = new WeakMap<ObjectCatalog, Promise<unknown>>()
 
-/** Scans a page in slices, so that a large page delays no timer and no renewal of a lease. Throws `MalformedJson`. */
+/** Scans a page in slices, so that a large page does not delay timers or lease renewals. Throws `MalformedJson`. */
 export function scanInSlices(bytes: Buffer, plan: ScanPlan, nextTurn: () => Promise<void>): Promise<ScannedPage> {
   const before = lastScans.get(plan.catalog) ?? Promise.resolve()
   const scan = before.then(async () => {
@@ -292,7 +292,7 @@ class PageScan {
     return (this.#keyFields[id] ??= this.#plan.key.includes(name))
   }
 
-  /** Writes the items of a collection to separate lines. In the row, a digest replaces a collection with items. */
+  /** Writes a collection's items to separate lines. In the row, a non-empty collection is replaced by its digest. */
   #collection(field: CatalogField, elements: ObjectCatalog, at: number): number {
     const json = this.#json
     const opening = this.#bytes[at]

@@ -13,7 +13,7 @@ export interface SpoolLimits {
   readonly loadBytesMax: number
   /** The first load has at most this many bytes. The maximum doubles with each later load, up to `loadBytesMax`. */
   readonly firstLoadBytesMax?: number
-  /** Returns false while several pages must be in one load. Meanwhile, `add` continues even a full segment. */
+  /** Returns false while several pages must be in one load. Meanwhile, `add` keeps writing to a full segment. */
   readonly cutsBetweenPages?: () => boolean
 }
 

@@ -1,4 +1,4 @@
-/** Describes the requests of 24 hours and the effect of a budget, for `status`, `check` and the console. */
+/** Describes the number of requests per 24 hours and the effect of a budget, for `status`, `check` and the console. */
 import type { BudgetSettings } from '../plan/requestBudget.ts'
 import { counted, duration, grouped } from '../words.ts'
 import type { Standing } from './standing.ts'
@@ -10,7 +10,7 @@ interface BudgetText {
   readonly effect: readonly string[]
 }
 
-/** Returns undefined for a file without counts of requests, because an older version of Tidemark wrote it. */
+/** Returns undefined if an older version of Tidemark wrote the file, because it then has no request counts. */
 export function budgetText(
   standings: readonly Standing[],
   budget: Pick<BudgetSettings, 'requestsPerDay'>,

@@ -37,7 +37,7 @@ interface ScopeRow {
   readonly records: number
 }
 
-/** Times in lists are doubles, because integers would become bigints. Doubles are exact until the year 2255. */
+/** Times inside lists are doubles, because integers would arrive as bigints. Doubles are exact until the year 2255. */
 const SCOPES = `
   WITH spans AS (
     SELECT report, scope, list({since: epoch_us(since)::DOUBLE, until: epoch_us(until)::DOUBLE} ORDER BY since NULLS FIRST) AS covered

@@ -23,7 +23,7 @@ export interface WalkContext {
   readonly onProgress: (progress: Progress) => void
   readonly signal: AbortSignal
   readonly priority?: Priority | undefined
-  /** Each commit checks that no newer run has taken a fence. Undefined until this run has taken one. */
+  /** This run's right to commit, which each commit checks. Undefined until the run has taken the fence. */
   readonly fence?: Fence | undefined
   readonly observe?: Observe | undefined
 }
@@ -64,7 +64,7 @@ export const Progress = z.object({
   backfillId: z.string().optional(),
   windows: WindowsProgress.optional(),
 })
-/** How far a run is. */
+/** How far a run has got. */
 export interface Progress extends z.infer<typeof Progress> {}
 
 export const scopesOf = ({ currencies }: Pick<SyncSettings, 'currencies'>, { currency }: Declaration) =>

@@ -15,11 +15,11 @@ import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 import { serviceClock } from './walk/serviceClock.ts'
 
 const RANGES_MAX = 8
-/** After this number of comparisons in which no row explains the difference, comparisons stop for `STOPPED_MS`. */
+/** After this many comparisons that found no cause for the difference, comparisons stop for `STOPPED_MS`. */
 const FAILURES_MAX = 3
 const STOPPED_MS = DAY_MS
 
-/** Compares counts and reads ranges that differ. Returns whether to store the run again. Throws MASS_DELETE_STOPPED. */
+/** Compares counts and reads differing ranges. Returns true to update the run's record. Throws MASS_DELETE_STOPPED. */
 export async function compareCounts(context: SyncContext, reading: Reading): Promise<boolean> {
   const { warehouse, client, clock } = context
   const { declaration, config, scope, window } = reading.plan
@@ -55,7 +55,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     if (state !== undefined) await record()
     return true
   }
-  // A row without a creation time never gets one, so later comparisons would also fail. Comparisons stop at once.
+  // A row without a creation time never gets one, so later comparisons would fail too. They stop after this failure.
   const failures = found === UNDATED ? FAILURES_MAX : (state?.failures ?? 0) + 1
   const why = `${found}: the service counts ${total} rows, ${(total ?? 0) - beyond} are stored`
   await record({ acceptedDifference: beyond, failures, stopped: failures < FAILURES_MAX ? undefined : why })
@@ -84,7 +84,7 @@ async function findRows(comparison: Comparison, acceptedDifference: number): Pro
   const total = await totalUpTo(reading, until)
   const { kind } = await totalOfCreated(reading)
   if (kind === 'undated') return UNDATED
-  // If the service and the warehouse have equally many rows up to `until`, only newer rows are missing.
+  // If the counts up to `until` differ by exactly `acceptedDifference`, only newer rows are missing.
   if (total === undefined || total - notes.reduce((sum, { rows }) => sum + rows, 0) === acceptedDifference)
     return 'recent rows'
   if (kind === 'unknown') return 'totals that change'
@@ -135,7 +135,7 @@ async function readRange(comparison: Comparison, range: Span): Promise<number> {
   if (oldest !== undefined)
     intake.source = { kind: 'reread', lateMs: await latenessMs(comparison, oldest.span, oldest.missing) }
   await intake.commit()
-  // The last range extends to the window's end: the run has read all rows that were created after the compared range.
+  // The run has already read all rows that were created after `until`. So the last range extends to the window's end.
   const isLast = range.until === until
   const span = { since: range.since, until: isLast ? plan.window.until : range.until }
   const isWhole = isLast && range.since === undefined

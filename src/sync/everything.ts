@@ -35,7 +35,7 @@ async function readByCreation(reading: Reading, total: number | undefined): Prom
   let rows = 0
   // Millions of keys need much memory, so keys are compared only if there are few rows.
   const isSmall = (total ?? Infinity) <= loadRowsMax
-  // No new row can appear before `youngFrom`, so a total can prove the part before that time complete.
+  // No new row can appear before `youngFrom`, so a matching total proves that the earlier part is complete.
   const spans = splitAt(everything, youngFrom) ?? [everything]
   for await (const slice of reading.slices('created', spans)) {
     rows += slice.rows

@@ -1,4 +1,4 @@
-/** Finds the enabled audit reports that follow a report, and the scope prefix of their records. Example: `3:`. */
+/** Finds enabled audit reports that follow a report. Their records' scopes begin with `scopePrefix`, such as `3:`. */
 import type { ReportName } from '../../schema/index.ts'
 import type { ReportConfig } from '../config/config.ts'
 import type { Follower } from '../warehouse/load/loadInput.ts'

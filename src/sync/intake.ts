@@ -44,7 +44,7 @@ export interface ProvenWindow {
   readonly reached?: Instant
   /** Keys of rows missing from a second read that excludes deleted rows. Undefined if rows have a deletion flag. */
   readonly gone?: ChangesLoad['gone']
-  /** Set only for audit reports: the window's entries replace the stored entries of this record and span. */
+  /** Audit reports only: the record and time span whose stored entries are replaced by the rows of this window. */
   readonly entries?: EntryWindow
   readonly audited?: AuditedRecord
 }

@@ -22,7 +22,7 @@ const EARLIEST = parseInstant('1970-01-01T00:00:00Z') as Instant
 export interface ReconcileOptions {
   readonly runId: string
   readonly allowMassDelete: boolean
-  /** Executes the incremental run before the reconcile. A worker also waits here for a scheduled incremental run. */
+  /** Executes the incremental run before the reconcile. In a worker, it first waits for an active incremental run. */
   readonly before?: () => Promise<ReportRun>
 }
 
@@ -81,7 +81,7 @@ async function reconcileScope(
   return { pages: reading.pages, inserted, updated, found }
 }
 
-/** Returns keys of rows that the previous reconcile did not find, and whose times are now before `start`. */
+/** Returns keys that the previous reconcile did not find, and whose rows now have times before the report's `start`. */
 async function keysBeforeStart({ warehouse }: SyncContext, { plan, source }: Reading): Promise<readonly string[]> {
   const { declaration, scope, config } = plan
   const absent = declaration.window.required ? await warehouse.books.absentKeys(declaration.name, scope) : []
@@ -114,7 +114,7 @@ async function readUnbounded(reading: Reading): Promise<void> {
   await reading.intake.commit()
 }
 
-/** Returns a context in which runs compare no counts, because the reconcile compares every row. */
+/** Returns a context for runs that do not compare counts, because the reconcile compares every row. */
 function withoutCounting(context: SyncContext, report: ReportName): SyncContext {
   const { settings } = context
   const config = { ...settings.reports[report], deletesEveryMs: undefined }

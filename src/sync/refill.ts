@@ -1,4 +1,4 @@
-/** Reads rows again after a change of the configuration, newest part first. Stores its progress, and moves no mark. */
+/** Reads rows again after a configuration change, newest first. Stores its progress, but does not move the mark. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import { nextCoverage, partsNewestFirst } from '../plan/coverage.ts'
@@ -16,7 +16,7 @@ export interface Refill {
   readonly endReset: (() => Promise<number>) | undefined
 }
 
-/** Stores the settings before the run reads rows. Returns the refill to make, or undefined if none is needed. */
+/** Stores the report's current settings before rows are read. Returns the refill that is needed, or undefined. */
 export async function openCoverage(
   context: SyncContext,
   { plan: { config, declaration, scope, runId, window } }: Reading,

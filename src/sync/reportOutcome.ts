@@ -21,9 +21,9 @@ export const Figures = z.object({
   schemaChanges: sum,
   /** Fields that got no column, because of the contract `freeze` or the column limit. Example: `['events.colour']`. */
   frozen: z.array(z.string()).readonly().default([]),
-  /** Number of rows that the service returned only now, although an earlier window had requested their time. */
+  /** Number of rows that the service returned only now, although an earlier window covered their modification time. */
   late: sum,
-  /** The largest delay (ms) of the late rows, from modification to visibility. The true delay may be longer. */
+  /** Not a sum: the longest delay (ms) of a late row, from modification to visibility. The true delay may be longer. */
   latenessMs: sum,
 })
 /** What a run has read and changed. */

@@ -32,7 +32,7 @@ export type RetryContext = Pick<SyncContext, 'warehouse' | 'clock' | 'signal'> &
 
 /** One query reads at most this many rejected rows, so a page of staged rows never has more. */
 const ROWS_AT_ONCE = 500
-/** A batch with at least this many rows is complete. A load's rows stay together, so a batch may have more. */
+/** A batch with this many rows is full. It can have more rows, because the rows of one load are never split. */
 const ROWS_A_LOAD = 5_000
 const TRIES_MAX = 10
 const ONE_SEGMENT = { loadRowsMax: Infinity, loadBytesMax: Infinity }
@@ -61,7 +61,7 @@ interface RejectedLoads {
   readonly isLast: boolean
 }
 
-/** Returns whether all rows were loaded. If other loads have removed some rows, the caller must list the rows again. */
+/** Returns whether all listed rows were loaded. If not, other loads changed the rejected rows: list the rows again. */
 async function allLoadedAgain(context: RetryContext, report: ReportName, { loads, isLast }: RejectedLoads) {
   const moved = new SyncError('UNEXPECTED', `${report}: its rejected rows changed ${TRIES_MAX} times meanwhile`, {
     report,

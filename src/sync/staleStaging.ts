@@ -1,4 +1,4 @@
-/** Removes staged files of dead processes. Processes share the directory, so only the age of a file decides. */
+/** Removes staged files of dead processes. Processes share the directory, so only an old file counts as left behind. */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { removeFolder } from '../folders.ts'

@@ -32,12 +32,12 @@ export interface CompareAsk extends ComparedScope {
   readonly mark: Instant
 }
 
-/** A window that was read again, and its differences from the readers' table. */
+/** A window that was read again, and its differences from the published copy. */
 export interface ScopeComparison extends ComparedScope, WindowComparison {
   readonly pages: number
 }
 
-/** Compares all scopes of the report. Throws the errors of walks, and USAGE_INVALID if the window can't be compared. */
+/** Compares all scopes. Throws USAGE_INVALID if the window can't be compared. Passes on errors thrown by walks. */
 export async function verifyReport(context: SyncContext, ask: VerifyAsk): Promise<ScopeComparison[]> {
   const declaration = reportOf(ask.report)
   if (declaration.perRecord !== undefined) {
@@ -57,7 +57,7 @@ async function verifyScope(context: SyncContext, ask: VerifyAsk, scope: string):
   const pages = await readInto(context, { ...window, runId: ask.runId })
   const first = await ask.compare({ ...window, mark })
   if (first.extra.rows === 0) return { ...window, pages, ...first }
-  // The copy has rows that the window lacks. They may have been edited meanwhile, so later times are read too.
+  // The copy has rows that the service did not return. They may have been edited meanwhile, so later times are read.
   const clock = await serviceClock(context, reportOf(report), { currency: scope })
   const later = { since: window.until, until: plusMs(clock, CLOCK_GRAIN_MS) }
   const more = await readInto(context, { ...window, ...later, runId: ask.runId })
@@ -74,7 +74,7 @@ function boundsOf(context: SyncContext, { report, from, to }: VerifyAsk, mark: I
     throw notVerifiable(report, `the window ends at ${formatInstant(until)}, behind what was read`, cure)
   }
   if (since <= until) return { since, until, mark }
-  // The message names the bound that is not in the command: the report's start or its mark.
+  // If the command has only one bound, the message also names the other one: the report's start or its mark.
   if (from !== undefined && to !== undefined)
     throw notVerifiable(report, 'the window ends before it begins', 'Give a --from before --to.')
   if (from !== undefined)

@@ -59,7 +59,7 @@ export interface WarehouseSettings {
   readonly lake?: LakePlace | undefined
   readonly publishBy?: PublishBy | undefined
   readonly around?: AroundStatement | undefined
-  /** The number mark of the warehouse that is moved into this one, which must be new. */
+  /** Set only by `tidemark move`: the `numberMark` of the old warehouse. The warehouse opened here must be new. */
   readonly movedFrom?: string | undefined
 }
 
@@ -114,7 +114,7 @@ export class Warehouse implements AsyncDisposable {
   readonly #begun = new Map<string, RunRecord>()
   /** Discovered columns by table. If they are undefined, the next load reads them from the warehouse. */
   #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]> | undefined
-  /** The stored states of reports, as JSON without times. Undefined if this process does not know them. */
+  /** The report states that were stored last, as JSON without the field `now`. Undefined if they are unknown. */
   #recordedStates: string | undefined
   #loads: Promise<unknown> = Promise.resolve()
 
@@ -133,7 +133,7 @@ export class Warehouse implements AsyncDisposable {
     this.numberMark = numberMark
   }
 
-  /** Opens or creates the warehouse, and migrates it to the newest layout. Throws WAREHOUSE_MISSING. */
+  /** Opens or creates the warehouse, migrated to the newest layout. Throws WAREHOUSE_MISSING if it can't be opened. */
   static async open(settings: WarehouseSettings): Promise<Warehouse> {
     const { path, memory, threads, lake, around, publishBy = 'blocks', movedFrom } = settings
     if (path !== ':memory:') makeFolderFor(path)
@@ -199,7 +199,7 @@ export class Warehouse implements AsyncDisposable {
     })
   }
 
-  /** Keeps the record of a new run in memory. The run's first load or its end writes the record. */
+  /** Keeps the record of a new run in memory. It is stored with the run's first load, or when the run ends. */
   beginRun(run: Omit<RunRecord, 'state' | 'endedAt'>): void {
     this.#begun.set(run.runId, { ...run, state: 'running', endedAt: undefined })
   }
@@ -212,7 +212,7 @@ export class Warehouse implements AsyncDisposable {
     })
   }
 
-  /** Records the states of reports. If a history is switched on, discovered columns can get other names. */
+  /** Records the states of reports. If this switches a history on, it can also rename discovered columns. */
   async recordReportStates(states: readonly ReportStateRow[]): Promise<void> {
     const recorded = JSON.stringify(states, (field, value: unknown) => (field === 'now' ? undefined : value))
     if (recorded === this.#recordedStates && !this.#database.isShared) return
@@ -262,7 +262,7 @@ export class Warehouse implements AsyncDisposable {
     return begun
   }
 
-  /** Marks rows as deleted that two reconciles did not find, and ends the reconcile. Throws MASS_DELETE_STOPPED. */
+  /** Ends the reconcile. Marks a row as deleted if two reconciles did not find it. Throws MASS_DELETE_STOPPED. */
   endReconcile(ending: ReconcileEnd & WithFence): Promise<ReconcileResult> {
     return this.#afterOtherLoads(() => this.#fenced(ending.fence, (sql) => endReconcile(sql, ending)))
   }
@@ -359,7 +359,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#fences.transact(this.#database, fence, work)
   }
 
-  /** Runs `work` in a transaction. The next load reads the discovered columns again. */
+  /** Runs `work`, which may change columns, in a transaction. The next load then reads the discovered columns again. */
   #changingColumns<T>(fence: Fence | undefined, work: (sql: Sql) => Promise<T>): Promise<T> {
     return this.#afterOtherLoads(() => {
       this.#discovered = undefined

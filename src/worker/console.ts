@@ -29,7 +29,7 @@ export interface WorkerConsole extends AsyncDisposable {
 
 const RETRY_MS = 5_000
 
-/** Opens the console. If its port is in use, throws CONSOLE_PORT_TAKEN (`isRequired`) or tries again later. */
+/** Opens the console. If its port is in use, throws CONSOLE_PORT_TAKEN if `isRequired`, or otherwise retries later. */
 export async function startConsole(wiring: ConsoleWiring, isRequired: boolean): Promise<WorkerConsole> {
   const { log, clock } = wiring
   const ending = new AbortController()

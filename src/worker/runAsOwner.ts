@@ -144,7 +144,7 @@ function sendMessages(notifier: Notifier, consumers: JobConsumers, ending: Abort
   return notifier.run(ending)
 }
 
-/** Adds a job for each running backfill, because the queue can have lost the job. */
+/** Adds a job for each running backfill, because the queue may have lost its job. */
 async function resumeBackfills({ requests, log }: OwnerContext, warehouse: Warehouse): Promise<void> {
   for (const { backfillId, report, state, since, until } of await warehouse.backfills.open()) {
     if (state !== 'running') continue
@@ -187,7 +187,7 @@ const TEMPORARY_ERRORS: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
 export async function ownOrStandBy(context: OwnerContext, signal: AbortSignal): Promise<void> {
   const { config, log, clock, standbyMs, ownership, onOwned } = context
   let logged: ErrorCode | undefined
-  // Only the first opening removes all staged files. Later, this process can have staged files of its own as a puller.
+  // Only the first opening removes all staged files. Later, this process may have its own, for example from a backfill.
   let isFirst = true
   while (!signal.aborted) {
     const opened = await openWarehouse(config, isFirst ? {} : { isShared: true }).catch(asSyncError)

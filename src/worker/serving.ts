@@ -46,7 +46,7 @@ export async function startServing(config: Config, { token, log }: { token: Secr
   return serving
 }
 
-/** Runs a reader process with the live server. If the process ends, starts a new one until the result is disposed. */
+/** Runs a reader process with the live server. Restarts the process whenever it ends, until the result is disposed. */
 export async function serveForEver(
   settings: LiveServerSettings,
   { timeMs, log }: { readonly timeMs: number; readonly log: Pick<Log, 'error'> },

@@ -26,7 +26,7 @@ import { isReportName } from '../../../schema/index.ts'
 import { pauses } from '../../warehouse/books/books.ts'
 import { findWorker } from '../../operations/worker.ts'
 
-/** Runs repeat a failed request more often than a check, because a person waits for the result of a check. */
+/** A check retries less often than a run, because a person is waiting for its result. */
 const ATTEMPTS_MAX = 2
 
 type CheckOptions = CommandOptions & { readonly notify?: boolean }
@@ -54,7 +54,7 @@ export const check: Action<CheckOptions> = async (shell, { config, json = false,
   return print(shell, { json }, { failed, document: { ok: !failed, checks }, text })
 }
 
-/** Returns only a warning if a worker could not open its console, because commands work without a console. */
+/** Returns a warning, not a failure, if a worker could not open its console: commands work without a console. */
 function checkConsole({ console: { host, port, token, viewToken } }: Config): Finding {
   try {
     checkReach(host, { token, viewToken })
@@ -87,7 +87,7 @@ async function checkReports(config: Config): Promise<Finding[]> {
     const found = late === 0 ? 'no run noticed a late row' : 'it is enough for the rows that came late'
     return [ok('overlap', found), ...requests]
   } catch (error) {
-    // The finding about the warehouse already contains every other error, so it is not printed a second time.
+    // The finding of `checkWarehouse` already contains all expected errors, so only UNEXPECTED is reported here.
     return asSyncError(error).code === 'UNEXPECTED'
       ? [warn('overlap', asSyncError(error).message, 'Look at the line of the warehouse.')]
       : []
@@ -102,7 +102,7 @@ function budgetFindings(standings: readonly Standing[], config: Config): Finding
   return [effect.length === 0 ? ok('requests', use) : warn('requests', [use, ...effect].join('; '), cure)]
 }
 
-/** Warns of receivers that are behind. If `isSending`, posts a test message to each receiver. */
+/** Warns about receivers with undelivered messages. If `isSending`, posts a test message to each receiver. */
 async function checkReceivers(config: Config, { clock, stop }: Shell, isSending: boolean): Promise<Finding[]> {
   const behind = await receiversBehind(config)
   const check = async (receiver: ReceiverConfig): Promise<Finding> => {
@@ -141,7 +141,7 @@ function findingsOf(findings: readonly StoreFinding[]): Finding[] {
   return passed.length === 0 ? others : [ok(CHECK, passed.join(', ')), ...others]
 }
 
-/** Resumes reports that the service has refused earlier and allows now. Pauses by an operator remain. */
+/** Resumes reports that the service refused earlier but allows now. Pauses by an operator remain. */
 async function resumeReadable(shell: Shell, config: Config, findings: readonly Finding[]): Promise<Finding[]> {
   const passed = findings.filter(({ verdict }) => verdict === 'ok' || verdict === 'warn').map(({ check }) => check)
   const reports = passed.filter(isReportName)

@@ -36,7 +36,7 @@ export const demo: Action<{ readonly keep?: boolean }> = async (shell, { keep = 
   const console = await startWorker(tidemark, shell)
   out.write('It runs on the embedded queue, and begins at once.\n')
   out.write(`Its console is at ${console}, with the token ${token}, while the demo runs.\n\n`)
-  // The worker may have loaded rows before this sync. So the printed table counts the rows of all loads.
+  // The worker may have loaded rows before `syncAll` begins, so the printed table counts the rows of all loads.
   const startedMs = clock.monotonicMs()
   await syncAll(tidemark, shell)
   out.write(tableOf(await readSince(tidemark, 0)))

@@ -67,7 +67,7 @@ function pageOf(read: string, catalog: ObjectCatalog): Pick<SeenReport, 'answer'
 
 interface SeenReport extends Pick<Declaration, 'name' | 'path' | 'answer' | 'pages'> {
   readonly fields: readonly SeenField[]
-  /** The rows of all pages. Each number is a text, so that no digit is lost. */
+  /** The rows of all pages. Numbers are kept as strings, so that no digit is lost. */
   readonly rows: readonly Readonly<Record<string, unknown>>[]
 }
 

@@ -47,12 +47,12 @@ async function unownedText(shell: Shell, config: Config): Promise<string> {
   if (running.length > 0) return `No worker owns the warehouse, ${NO_WORKER}\nThere run ${running.join(' and ')}.\n`
   const silent = await heartbeatAgeMs(config.warehouse, shell.clock)
   if (silent === undefined || silent >= HEARTBEAT_AGE_MS_MAX) return `No worker runs, ${NO_WORKER}\n`
-  // A worker was alive seconds ago. It was the owner and was killed, or it has no role `load`, which an owner needs.
+  // A worker was alive seconds ago. Either it owned the warehouse and was killed, or it lacks the role `load`.
   const lived = `A worker on this machine showed ${Math.round(silent / 1_000)} s ago that it lives`
   return `${lived}, but none owns the warehouse, ${NO_WORKER}\n`
 }
 
-/** Counts workers with other roles than `load`. Returns [] for the embedded queue, which only the owner can open. */
+/** Counts workers by role, except `load`. Returns texts, or [] for the embedded queue: only the owner can open it. */
 async function listQueueWorkers({ clock }: Shell, { queue }: Config): Promise<string[]> {
   if (queue === 'embedded') return []
   try {

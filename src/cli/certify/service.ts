@@ -28,7 +28,7 @@ const ok = (found: string): Answer => ({ verdict: 'ok', found })
 const skip = (found: string): Answer => ({ verdict: 'skip', found })
 const warn = (found: string, cure: string): Answer => ({ verdict: 'warn', found, cure })
 
-/** Returns a finding for each of `QUESTIONS` that applies to the report. Throws the errors of the first requests. */
+/** Returns a finding for each of `QUESTIONS` that applies to the report. Throws if one of the first requests fails. */
 export async function examine(given: CheckContext, report: ReportName): Promise<Finding[]> {
   const limits = { ...given.config.limits, walkPagesMax: REQUESTS_MAX }
   const context = { ...given, config: { ...given.config, limits } }

@@ -126,7 +126,7 @@ export async function clampOf(pages: PageSource, question: Question, page: Scann
 /** The first row can move from page 1 to page 2 between two responses, so the test is repeated. */
 const PAGING_TRIES = 3
 
-/** Returns whether the service ignores page numbers: then page 2 always begins with the same row as page 1. */
+/** Returns whether the service ignores page numbers, in which case page 2 begins with the same row as page 1. */
 export async function repeatsPages(pages: PageSource, question: Question): Promise<boolean> {
   for (let tries = 1; tries <= PAGING_TRIES; tries += 1) {
     const { page: first } = await pages.read(question, 1, 1)

@@ -73,7 +73,7 @@ const PROMPTS = {
 
 export const promptSecret = async (): Promise<Secret> => new Secret(await PROMPTS.secret())
 
-/** Asks the user for yes or no. Returns false without a terminal. */
+/** Asks a yes-or-no question. Without a terminal, returns false without asking. */
 export const promptYesOrNo = async ({ isInteractive }: Shell, message: string, preselected = false): Promise<boolean> =>
   isInteractive && promptFor(({ confirm }) => confirm({ message, default: preselected }))
 

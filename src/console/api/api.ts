@@ -81,7 +81,7 @@ export function limitedTo(max: number, what = 'requests are already open') {
   return async <T>({ raw }: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
     if (open >= max) throw new SyncError('CONSOLE_LIMITED', `${max} ${what}`, { cure: 'Try again in a minute.' })
     const left = new AbortController()
-    // On a busy machine, the client can leave before the route begins.
+    // On a busy machine, the client may have disconnected before this function is called.
     if (raw.destroyed) left.abort(clientLeft())
     raw.once('close', () => left.abort(clientLeft()))
     open += 1

@@ -86,7 +86,7 @@ export function addReadRoutes(api: Api, options: ReadOptions): void {
 /** The maximum number of open requests. Each one has the published copy open, or opens it every two seconds. */
 const WAITS_MAX = 20
 const FEEDS_MAX = 4
-/** A client that reads no byte in this time is disconnected, because it keeps a copy open. */
+/** A client that reads nothing for this long is disconnected, because its request keeps a published copy open. */
 const STALL_MS_MAX = 60_000
 
 function addWaitRoute(api: Api, { waitFor }: ReadOptions): void {

@@ -51,8 +51,8 @@ const alignment = (column) => (NUMBERS.test(column) ? 'number' : '')
 const headCell = (column) => html`<th scope="col" role="columnheader" class=${alignment(column)}>${column}</th>`
 
 /**
- * Draws a row for each object. Its members are the cells, except `key`. Sets ARIA roles, because CSS for phones removes
- * the roles that tables have by default.
+ * Draws a table with a row for each object. Each property of an object is a cell of its row, except `key`. Sets ARIA
+ * roles on all parts of the table, because CSS for phones removes their default roles.
  * @param {string} caption @param {readonly Readonly<Record<string, Content>>[]} rows @param {string} [empty]
  */
 export function table(caption, rows, empty = 'None yet.') {

@@ -1,4 +1,4 @@
-/** Receives active runs from the worker as server-sent events. Reconnects after the worker was unreachable. */
+/** Receives active runs from the worker as server-sent events. Reconnects when the worker can be reached again. */
 import { after } from './clock.js'
 
 /** @typedef {import('../api/schemas.ts').RunningRun} RunningRun */

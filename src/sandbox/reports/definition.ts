@@ -10,7 +10,7 @@ export interface Endpoint {
   readonly envelope: boolean
   readonly parameters: Readonly<Record<string, ParameterType>>
   readonly required?: readonly string[]
-  /** Maps each parameter that a declaration names differently to its name in the specification. */
+  /** Maps the parameter names of a declaration to those of the specification, where they differ. */
   readonly renames?: Readonly<Record<string, string>>
   /** The fields of an envelope, if they are not those of the specification (§2). */
   readonly pages?: { readonly number: string; readonly size: string; readonly items: string; readonly total: string }

@@ -76,7 +76,7 @@ interface TrailRefill {
   readonly done: () => Promise<void>
 }
 
-/** Stores the current configuration. Returns the trails to read again, by scope prefix (example: `3:`). */
+/** Stores the current configuration. Returns the trails to read again after a change, keyed by prefix such as `3:`. */
 async function openAuditCoverage(context: SyncContext, report: ReportName, subjects: readonly Subject[]) {
   const { warehouse, settings, fence } = context
   const wanted = readSettingsOf(settings, report)
@@ -120,7 +120,7 @@ class Trail {
   readonly #failed = new Map<string, SyncError>()
   readonly #followed = new Set<Subject>()
   #isAnyRead = false
-  /** Number of the first page (0 or 1). Undefined until a record with several pages has shown it. */
+  /** Number of the first page (0 or 1). Undefined until it has been learned from a record with several pages. */
   #firstNumber: PagingProfile['firstNumber']
 
   constructor(context: SyncContext, { declaration, intake }: { declaration: Declaration; intake: Intake }) {
@@ -170,7 +170,7 @@ class Trail {
     if (this.#failed.size > 0) await this.#skipFailed(report)
     const counts = { ...NO_RUN_COUNTS, pages: this.pages, rows: this.#rows }
     const endedAt = this.#context.clock.now()
-    // `commit` adds the counts of all loads of this run.
+    // Only `pages` and `rows` are known here. `commit` adds the other counts of all loads of this run.
     await this.#intake.commit({ runId, report, kind: 'incremental', state: 'done', startedAt, endedAt, ...counts })
   }
 

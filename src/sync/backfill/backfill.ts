@@ -1,4 +1,4 @@
-/** Runs one backfill. It can continue after a stop, and changes no high-water mark (product contract §7). */
+/** Runs one backfill. It can continue after a stop, and does not change the high-water mark (product contract §7). */
 import type { ReportName } from '../../../schema/index.ts'
 import { asSyncError, type ErrorCode, errorCodes, SyncError } from '../../errors.ts'
 import type { Clock } from '../../clock.ts'

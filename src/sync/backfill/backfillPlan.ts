@@ -68,7 +68,7 @@ async function rangesOf(planning: Planning, scope: string): Promise<WindowRange[
   return windowsByRows(known, rowsAWindow(total, sizes))
 }
 
-/** Returns parts with their totals: repeatedly halves the part with the most rows. Undefined if there are no totals. */
+/** Divides the range: repeatedly halves the part with the most rows. Returns undefined if responses have no totals. */
 async function countParts(planning: Planning, scope: string, sizes: WindowSizes): Promise<CountedRange[] | undefined> {
   const whole = await countRows(planning, scope, planning.ask)
   if (whole === undefined) return undefined

@@ -1,7 +1,7 @@
 /**
- * Finds deleted rows that have no deletion flag, such as budgets (spec §3). A slice is read first with deleted rows and
- * then without them. A missing row is deleted if a third read, with deleted rows, returns it with the same stamp. A row
- * that was edited meanwhile has another stamp (docs/PROOFS.md, "Two reads differ").
+ * Finds deleted rows that have no deletion flag, such as budgets (spec §3). A slice is read with deleted rows, and then
+ * without them. A row that only the first read returned was deleted, or edited meanwhile. It is deleted if a third
+ * read, again with deleted rows, returns it with the same stamp (docs/PROOFS.md, "Two reads differ").
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportConfig } from '../../config/config.ts'
@@ -72,7 +72,7 @@ export class Difference {
   }
 
   /**
-   * Reads a short time around the stamp of each missing row once more, because the second read may have skipped a row
+   * Rereads a short span of time around the stamp of each missing row, because the second read may have skipped a row
    * that exists. Writes the newest stamps to `stamps`. Reads nothing if that would take too many requests.
    */
   async #confirmed(missing: readonly RowKey[], slice: ProvenSlice, stamps: Stamps): Promise<readonly RowKey[]> {
@@ -116,14 +116,14 @@ export class Difference {
   }
 }
 
-/** For each row, the number of the page that contained the row in the last walk that returned it. */
+/** For each row, the number of the page on which a walk last returned the row. */
 type PageOf = ReadonlyMap<RowKey, number>
 type Stamps = Map<RowKey | undefined, readonly string[]>
 
 const missingFrom = (slices: readonly ProvenSlice[], keys: readonly RowKey[]): readonly RowKey[] =>
   keys.filter((key) => !slices.some((slice) => slice.keys.has(key)))
 
-/** Returns a sink for the stamps of rows, also of walks without a proof. Rejected rows have no stamps. */
+/** Returns a sink that collects row stamps, even from walks that are not proven. Rejected rows have no stamps. */
 function collectStamps(report: Declaration): RowSink & { readonly stamps: Stamps } {
   const stamps: Stamps = new Map()
   const add = async ({ page }: FetchedPage): Promise<void> => {

@@ -82,7 +82,7 @@ export class PageSource {
     })
   }
 
-  /** Reads the page that has the number `sent` in the request. The first page is 0 or 1. Can throw BOUNDS_IGNORED. */
+  /** Requests the page with exactly the number `sent`, even if the service counts from 0. Can throw BOUNDS_IGNORED. */
   async readSent(question: Question, sent: number, size = this.pageSize): Promise<FetchedPage> {
     const { report } = this
     this.#checkLength()
@@ -173,7 +173,7 @@ export class PageSource {
   }
 }
 
-/** Returns whether the error may be a refusal: services send such responses for page numbers after the last page. */
+/** Returns whether the service may have refused the page number. Services do this for numbers after the last page. */
 const isRefusal = (error: unknown): error is SyncError =>
   error instanceof SyncError && (error.code === 'REQUEST_INVALID' || error.code === 'STATUS_UNEXPECTED')
 

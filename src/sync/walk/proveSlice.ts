@@ -1,4 +1,4 @@
-/** Proves one slice: reads the pages that the judge (src/plan/judge.ts) requires, until it is proven or must be cut. */
+/** Proves that a slice is complete: reads pages as src/plan/judge.ts decides, until it is proven or must be cut. */
 import { SyncError } from '../../errors.ts'
 import { formatInstant } from '../../instant.ts'
 import { unobserved } from '../../observe.ts'
@@ -124,7 +124,7 @@ class SliceReading {
     } else if (order === 'last page to first') {
       await this.#walkBack()
     } else {
-      // A walk back from the last page may have added rows that it did not prove. This walk adds them again.
+      // Drops the unproven rows of an earlier backward walk. This forward walk adds them again.
       await this.drop()
       for (const page of this.firstPages) await this.source.rows?.add(page)
       this.#isInMemory = false
@@ -164,7 +164,7 @@ class SliceReading {
     return { stage: 'page 1', attempt: 1, walk, claim, sentNumber: first.sent, found: {} }
   }
 
-  /** Reads all pages from the last one back to page 1. If the last page is short, its earlier response is used. */
+  /** Reads all pages from the last one back to page 1. Reuses the response for the last page if that page is short. */
   async #walkBack(): Promise<void> {
     const { source, slice } = this
     const last = this.#last as FoundPage

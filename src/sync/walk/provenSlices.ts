@@ -1,4 +1,4 @@
-/** Cuts spans into slices and proves the slices one by one, earliest first. */
+/** Cuts spans into slices and proves that each slice is complete, one after the other, earliest first. */
 import type { Slice } from '../../plan/slice.ts'
 import { rowsAPage } from '../../plan/pagingProfile.ts'
 import { SpanQueue } from '../../plan/spanQueue.ts'

@@ -44,7 +44,7 @@ export class Reading implements AsyncDisposable {
   /** Keys of the rows that `window()` has read by creation time. Undefined if there are more than `RECENT_MAX`. */
   recent: KeySet | undefined = new KeySet()
   rows = 0
-  /** The page number of each row without a deletion flag in the current slice. Rows of dropped walks stay here. */
+  /** For each row of the current slice that has no deletion flag: its page number. Rows of dropped walks are kept. */
   readonly #unflagged = new Map<RowKey, number>()
   readonly #difference: Difference | undefined
   #pagesClosed = 0
@@ -94,7 +94,7 @@ export class Reading implements AsyncDisposable {
     return provenSlices({ ...this.source, axis }, spans)
   }
 
-  /** Yields slices by modification time. If `asksCreated` is true, first reads the span by creation time. */
+  /** Yields slices filtered by modification time. If `asksCreated` is true, first reads rows created in the span. */
   async *window(span: Span): AsyncGenerator<ProvenSlice, void> {
     if (this.asksCreated) for await (const slice of this.slices('created', [span])) this.#noteRecent(slice)
     yield* this.slices('window', [span])
@@ -176,7 +176,7 @@ export async function totalOfCreated(reading: Reading): Promise<CreationTotal> {
   for (let attempt = 1; attempt <= context.settings.limits.walkAttemptsMax; attempt += 1) {
     const clock = await serviceClock(context, plan.declaration, { currency: plan.scope })
     const created = { since: undefined, until: plusMs(clock, CLOCK_GRAIN_MS) }
-    // Requests the total without bounds twice. Otherwise, a removed row could hide a row without a creation time.
+    // Requests this total twice: a row that is added meanwhile could make up for a row without a creation time.
     const before = await totalNow(reading)
     const total = await totalNow(reading, { created })
     const isSame = total !== undefined && before === (await totalNow(reading))

@@ -16,7 +16,7 @@ export function stampTexts(report: Declaration, page: ScannedPage): readonly (re
   const columns = report.perRecord === undefined ? report.newerBy : ENTRY_STAMP
   const sources = columns.map((column) => tableOf(report).fields.find(({ name }) => name === column)?.sources ?? [])
   return linesOf(page.lines(0)).map((line) => {
-    // A row that can't be parsed has no times here. The load of the row will report the error.
+    // For a row that can't be parsed, all times are undefined. Loading the row will report the error.
     const row = attempt(() => JSON.parse(line) as Record<string, unknown>, {})
     return sources.map((fields) => fields.map((field) => row[field]).find((value) => typeof value === 'string'))
   })

@@ -50,7 +50,7 @@ export interface DueRecord {
   readonly mark: Instant | undefined
   /** The service's time when the trail was last read. Undefined if it was never read. */
   readonly askedAt: Instant | undefined
-  /** The time of this machine's clock when the run that last read the trail began. */
+  /** When the run that last read the trail began, by this machine's clock. */
   readonly begunAt: Instant | undefined
   /** True if the configuration has changed since the trail was read. All entries of the trail are then read again. */
   readonly fromStart: boolean
@@ -61,7 +61,7 @@ export interface DueRecord {
 export interface RecordsRequest {
   readonly now: Instant
   readonly report: string
-  /** The report whose rows have the audit trails. Example: `enquiries`. */
+  /** The report whose rows each have an audit trail. Example: `enquiries`. */
   readonly follows: string
   readonly keyColumn: string
   readonly scopePrefix: string

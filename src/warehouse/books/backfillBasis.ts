@@ -18,7 +18,7 @@ interface DensityRequest {
 /** Without a warehouse, `sql` is undefined. Then nothing is known, and events are assumed to have a deletion flag. */
 export const backfillBasis = (sql: Sql | undefined) => ({
   rowDensity: async (ask: DensityRequest) => sql && densityOf(sql, ask),
-  /** Returns whether each window is read twice, with and without deleted rows, because rows have no deletion flag. */
+  /** Returns whether each window is read twice (with and without deleted rows): true if rows have no deletion flag. */
   readsTwice: async (report: Declaration) => report.deletes === 'diff' || (!!sql && hasUnflaggedRows(sql, report)),
   pagingProfile: async (report: ReportName, pageSize: number) =>
     sql === undefined ? UNKNOWN_PAGING : pagingProfileOf(sql, { report, pageSize }),

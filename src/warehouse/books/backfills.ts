@@ -12,7 +12,7 @@ import type { Fence, Fences } from './fences.ts'
 /** `pending`: not begun, or stopped. `failed`: some windows are not read; a new request for the range reads them. */
 export type BackfillState = 'pending' | 'running' | 'done' | 'failed' | 'cancelled'
 
-/** A range of modification time. */
+/** A range of modification times. */
 export interface BackfillRange extends Span {
   readonly since: Instant
 }

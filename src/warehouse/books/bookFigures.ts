@@ -4,16 +4,16 @@ import type { Instant } from '../../instant.ts'
 import { READ_UP_TO } from '../../plan/marks.ts'
 import { type Sql, type WithNulls, withoutNulls, text } from '../database/sql.ts'
 
-/** Older late rows are ignored. Otherwise, the advice to raise `overlap` would never end. */
+/** Late rows are counted for this many days. Without a limit, the advice to raise `overlap` would never go away. */
 export const LATE_DAYS = 30
 
 /** Returns the SQL condition that the configuration contains `scope`. `s` is the table `tidemark.report_states`. */
 export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR list_contains(s.scopes, ${scope}))`
 
-/** SQL condition that selects marks up to which a report or record was read. `m` is the table `tidemark.marks`. */
+/** SQL condition that selects the marks that record how far a report or record was read. `m` is `tidemark.marks`. */
 export const IS_READ_UP_TO = `m.mark IN (${READ_UP_TO.map(text).join(', ')})`
 
-/** A report's mark is the lowest mark of its currencies. An audit report's mark is the highest mark of its records. */
+/** A report's mark is its currencies' lowest high-water mark. For audit reports, it is the records' highest one. */
 export const REPORT_MARKS = `
   SELECT m.report, CASE WHEN bool_or(m.mark = 'since') THEN max(m.value)
     WHEN count(*) >= coalesce(any_value(len(s.scopes)), 0) THEN min(m.value) END AS mark
@@ -25,11 +25,11 @@ export const REJECTED = `
   FROM tidemark.rejected_rows GROUP BY report`
 export const MISFITS = 'SELECT report, count(*) AS misfits FROM tidemark.misfits GROUP BY report'
 
-/** Returns SQL that joins `columns` as `alias`. These are values per report, computed from a table of the books. */
+/** Returns a SQL join that adds `columns` for each report, computed from the table `from` of the books, as `alias`. */
 export const joinPerReport = (alias: string, columns: string, from: string): string =>
   `LEFT JOIN (SELECT report, ${columns} FROM tidemark.${from} GROUP BY report) ${alias} USING (report)`
 
-/** Returns SQL that joins the late rows of the last hours: their number, and their largest lateness. */
+/** Returns a SQL join that adds, per report, how many rows were late in the last `hours`, and by how much at most. */
 export const joinLateRows = (alias: string, hours: number): string =>
   joinPerReport(
     alias,

@@ -69,7 +69,7 @@ interface WindowsToClose {
   readonly windows: readonly ClosedWindow[]
 }
 
-/** Records the closed windows of loads and sets their marks. A mark never moves back. */
+/** Records the closed windows of loads and advances the high-water marks of their reports. A mark never moves back. */
 export async function closeWindows(sql: Sql, loads: readonly WindowsToClose[]): Promise<void> {
   const closed = loads.flatMap(({ windows, ...load }) => windows.map((window) => ({ ...load, ...window })))
   if (closed.length === 0) return
@@ -110,7 +110,7 @@ export async function recordRun(sql: Sql, ...runs: readonly RunRecord[]): Promis
 export const isTakenOver = async (sql: Sql, { runId, startedAt }: RunRecord): Promise<boolean> =>
   (await countOf(sql, `tidemark.runs WHERE run_id = ${text(runId)} AND started_at > ${time(startedAt)}`)) > 0
 
-/** Sets runs of dead processes to `stopped`. With `newer`, sets only older runs of the same report and kind. */
+/** Sets runs of dead processes to `stopped`. If `newer` is given, sets only other runs of its report and kind. */
 export async function stopDeadRuns(sql: Sql, newer?: { report: string; kind: RunKind; holder: string }): Promise<void> {
   const older =
     newer && `AND report = ${text(newer.report)} AND kind = ${text(newer.kind)} AND run_id <> ${text(newer.holder)}`
@@ -181,7 +181,7 @@ export async function pauses(sql: Pick<Sql, 'rows'>): Promise<Pause[]> {
     FROM tidemark.report_states WHERE paused_code IS NOT NULL`)
 }
 
-/** Ends the pauses of the reports `named`. Also ends all pauses with the code CREDENTIALS_REFUSED. */
+/** Ends pauses of the reports `named` and all CREDENTIALS_REFUSED pauses. `onlyRefused` keeps pauses by an operator. */
 export async function clearPauses(sql: Sql, named: readonly ReportName[], { onlyRefused = false } = {}) {
   const refused = (await pauses(sql)).filter(({ code }) => code !== 'REPORT_PAUSED').map(({ report }) => report)
   const resumed = onlyRefused ? named.filter((report) => refused.includes(report)) : named

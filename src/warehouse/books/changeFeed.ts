@@ -99,7 +99,7 @@ export async function restartFeed(sql: Sql, report: ReportName, reason: string):
     DELETE FROM tidemark.replaced WHERE "table" = ${text(report)} OR starts_with("table", ${text(`${report}__`)})`)
 }
 
-/** Removes replaced versions that only cursors older than `before` (SQL for a time) need. */
+/** Removes replaced versions that are needed only by cursors older than `before` (SQL for a time). */
 export async function trimFeed(sql: Sql, before: string): Promise<void> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE new_start AS

@@ -1,6 +1,6 @@
 /**
- * Cursors of the change feed. A cursor names the state of all tables after one load. The hash in it distinguishes the
- * load from a load with the same number, in another warehouse or after a backup was restored.
+ * Cursors of the change feed. A cursor names the state of all tables after one load. It also contains a hash, because
+ * another warehouse or a restored backup can have a different load with the same number.
  */
 import { SyncError } from '../../errors.ts'
 import { onlyRow, type Sql } from '../database/sql.ts'

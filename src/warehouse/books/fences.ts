@@ -40,12 +40,12 @@ export class Fences {
     const epoch = Math.max(stored?.epoch ?? 0, this.#newest.get(place)?.epoch ?? 0) + 1
     // A later process can continue a backfill or a reconcile, so the fences of these runs are stored immediately.
     if (!this.#isAlone || kind !== 'incremental') await write(sql, { report, kind, epoch, holder })
-    // `check` stores this fence in the run's first transaction, so that a run without new rows writes only once.
+    // Not stored yet: `check` stores it in the run's first transaction, so a run without new rows writes only once.
     else this.#newest.set(place, { epoch, holder })
     return { report, kind, epoch }
   }
 
-  /** Returns whether this process has taken the fence and no newer one. Always false if other processes also write. */
+  /** Returns whether this fence is the newest that this process took. Always false if other processes also write. */
   isNewest(fence: Fence | undefined): boolean {
     return fence !== undefined && this.#newest.get(placeOf(fence))?.epoch === fence.epoch
   }

@@ -41,7 +41,7 @@ export async function migrate(sql: Sql, path: string, movedFrom?: string): Promi
   return version
 }
 
-/** Replaces each comment on a table that differs from the migrations, because an older version of Tidemark wrote it. */
+/** Corrects comments on tables and columns if an older version of Tidemark wrote different ones. */
 async function correctComments(sql: Sql, migrations: readonly string[]): Promise<void> {
   const comments = await sql.rows<{ target: string; comment: string }>(`
     SELECT 'TABLE tidemark.' || table_name AS target, comment FROM duckdb_tables()

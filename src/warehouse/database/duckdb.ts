@@ -38,7 +38,7 @@ export type AroundStatement = <T>(sql: string, run: () => Promise<T>) => Promise
 /** Receives some rows of a query result. Returns false if it needs no more rows. */
 export type TakeRows = (rows: readonly (readonly Cell[])[], columns: readonly string[]) => Promise<boolean>
 
-/** Returns how many compactions of row groups a COMMIT is allowed to do per table. Example: `compactionsFor`. */
+/** Returns how many compactions of row groups a COMMIT may run per table, given the result of its transaction. */
 type CompactionLimit<T> = (result: T) => number
 
 /** Makes DuckDB join tables in written order. DuckDB's own order is bad, because it assumes 42 rows in any file. */
@@ -54,7 +54,7 @@ export class Database implements Sql, AsyncDisposable {
   readonly #turnsOf: string | undefined
   #side: DuckDBConnection | undefined
   readonly #facts = new Facts()
-  /** Runs statements immediately, without waiting for earlier work. Only the work whose turn has come uses it. */
+  /** Runs statements without waiting for earlier work. Only work that `#inTurn` has started may use this. */
   readonly #atOnce: Sql = {
     run: (sql, values) => this.#execute(sql, values),
     rows: (sql, values) => this.#read(sql, values),
@@ -151,7 +151,7 @@ export class Database implements Sql, AsyncDisposable {
     })
   }
 
-  /** Runs `work` in one transaction. Repeats it after a conflict with another process. Throws LAKE_BUSY. */
+  /** Runs `work` in one transaction. In a lake, repeats it after conflicts. Throws LAKE_BUSY after too many of them. */
   transaction<T>(work: (sql: Sql) => Promise<T>, limit: CompactionLimit<T> = () => COMPACTIONS_MIN): Promise<T> {
     const once = async (lost = 0) => {
       await using _ = await this.#takeTurn(lost)

@@ -15,7 +15,7 @@ export interface LakePlace {
   readonly catalogue: 'sqlite' | 'postgres'
   readonly at: string
   readonly data: string
-  /** Set only if `data` is in an object storage: `s3://bucket/path/`. */
+  /** Set only if `data` is in object storage, such as `s3://bucket/path/`. */
   readonly storage?: StorageAccess<Secret | string> | undefined
   readonly extensions: string | undefined
   /** A reader sees this state of the lake, even while other processes load. If undefined, it sees the newest state. */

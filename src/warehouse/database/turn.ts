@@ -8,7 +8,7 @@ import { text } from './sql.ts'
 /** The number of the lock in PostgreSQL: the letters `lake` in ASCII. */
 const LOCK = 0x6c_61_6b_65
 const LOST_MAX = 3
-/** PostgreSQL ends the turn of a process that was frozen or unreachable for this time. */
+/** If a process is frozen or unreachable for this long, PostgreSQL ends the process's turn to commit. */
 const SILENT_S_MAX = 15
 const RENEW_EVERY_MS = 5_000
 

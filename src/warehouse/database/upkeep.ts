@@ -11,7 +11,7 @@ const SMALL_FILE_BYTES = 32 * 2 ** 20
 const SMALL_FILES_MAX = 10
 /** A file is rewritten if at least this part of its rows is deleted, or if its table has many small files. */
 const DELETED_PART_MAX = 0.5
-/** Limits of one turn. The first two apply to each table. The next turn continues with the rest. */
+/** Limits of one upkeep run (turn). The first two apply to each table. The next turn continues with the rest. */
 const REWRITTEN_BYTES_MAX = 256 * 2 ** 20
 const MERGED_FILES_MAX = 10
 const EXPIRED_SNAPSHOTS_MAX = 5_000
@@ -22,10 +22,10 @@ const TURN_EVERY_MS = 50 * MINUTE_MS
 /** Files that no snapshot needs are kept for this time, because running statements may still read them. */
 const UNUSED_KEPT_MS = DAY_MS
 
-/** Sizes of a lake. */
+/** The numbers of files, snapshots and catalogue rows of a lake, and the bytes of its files. */
 export type LakeFigures = Readonly<Record<'files' | 'bytes' | 'snapshots' | 'catalogue_rows', number>>
 
-/** The last turn of housekeeping in a lake. */
+/** The record of the last upkeep run (turn) in a lake. */
 export interface LakeUpkeep {
   readonly began_at: string
   /** Null while the turn runs, and if its worker was killed. */
@@ -41,7 +41,7 @@ export interface UpkeepOptions {
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>
   readonly snapshotsMs: number
   readonly signal: AbortSignal
-  /** True if an operator has ordered the turn. It then begins even if another turn has just ended. */
+  /** True if an operator has requested the turn. It then begins even if another turn has just ended. */
   readonly isOrdered?: boolean
 }
 
@@ -108,7 +108,7 @@ async function figuresOf(sql: Sql): Promise<LakeFigures> {
   return figures as LakeFigures
 }
 
-/** A query for the arguments of a function of DuckLake. The step does nothing if the query returns NULL. */
+/** The name of a DuckLake function, and a query for its arguments. If the query returns NULL, the step does nothing. */
 type Step = readonly [name: string, query: string]
 
 const args = (all: string): string => `SELECT ${text(all)} AS args`

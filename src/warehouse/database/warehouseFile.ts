@@ -68,7 +68,7 @@ export function spillFolderOf(warehouse: string) {
   const own = prefix + randomUUID()
   return {
     own,
-    /** Creates the folder. If `isAlone` is true, removes folders of dead processes. Throws WAREHOUSE_MISSING. */
+    /** Creates the folder. `isAlone`: removes dead processes' folders. Throws WAREHOUSE_MISSING without permission. */
     create: async ({ isAlone }: { readonly isAlone: boolean }): Promise<void> => {
       const folder = dirname(own)
       const found = isAlone ? (await readdir(folder)).map((each) => join(folder, each)) : []

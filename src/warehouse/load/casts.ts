@@ -3,7 +3,7 @@ import type { DuckType } from '../../../schema/tables.ts'
 import { has, Kind, type Kinds, NESTED, only } from '../../plan/kinds.ts'
 import { pointer, text } from '../database/sql.ts'
 
-/** Returns SQL that casts `value` to `type`; NULL if the value does not fit. If all `kinds` fit, the SQL is faster. */
+/** Returns SQL that casts `value` to `type`, or to NULL if it does not fit. If all `kinds` fit, uses faster SQL. */
 export function castOf(value: string, type: DuckType, kinds: Kinds): string {
   return CASTS[type]?.(value, alwaysFits(type, kinds & ~NESTED)) ?? value
 }
@@ -30,11 +30,11 @@ const NUMBER = '-?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,3})?'
 /** A number with a larger exponent fits neither BIGINT nor DECIMAL(38,9). */
 const EXPONENT_MAX = 60
 
-/** Returns SQL that computes `value` once. In the SQL of `body`, `as` is the name of the computed value. */
+/** Returns SQL that computes `value` once and names it `as`. `body` receives the name and returns SQL that uses it. */
 export const computeOnce = (value: string, as: string, body: (computed: string) => string): string =>
   `list_transform([${value}], lambda ${as}: ${body(as)})[1]`
 
-/** Returns the SQL of `body` for the number without an exponent. Example: for `+1e2`, `body` receives `100`. */
+/** Returns SQL that applies `body` to the number written without an exponent. Example: `+1e2` is written as `100`. */
 const withPlainNumber = (value: string, body: (plain: string) => string): string =>
   computeOnce(`regexp_replace(${trimmed(value)}, '^[+]', '')`, 'n', (n) => computeOnce(plainNumberOf(n), 'p', body))
 
@@ -94,7 +94,7 @@ export const alwaysFits = (type: DuckType, kinds: Kinds): boolean => only(kinds,
 export const misfits = (value: string, type: DuckType, kinds: Kinds): string =>
   type === 'VARCHAR' ? 'false' : `((${castOf(value, type, kinds)}) IS NULL AND ${trimmed(value)} <> '')`
 
-/** Returns the SQL condition that the type rounds the number, or undefined if it rounds no number of these kinds. */
+/** Returns SQL that tests whether the type rounds the number, or undefined if it rounds no numbers of these kinds. */
 export function isRounded(value: string, type: DuckType, kinds: Kinds): string | undefined {
   if (type === 'DOUBLE' && !alwaysFits(type, kinds)) return `length(${value}) > ${DOUBLE_CHARS}`
   if (type !== 'DECIMAL(38,9)' || !has(kinds, Kind.wideDecimal | Kind.exponent | Kind.text)) return undefined

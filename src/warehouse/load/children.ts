@@ -14,7 +14,7 @@ interface ChildMerge extends Merging, CarriedCollection {
   readonly childColumns: readonly DiscoveredColumn[]
 }
 
-/** Writes the collections of the rows in the temporary table `win`. Returns the number of child rows written. */
+/** Writes child rows for the rows that the temporary table `win` lists. Returns how many child rows were written. */
 export async function mergeChildren(sql: Sql, load: Merging, replaces: boolean): Promise<number> {
   let written = 0
   for (const collection of load.staged.collections) {
@@ -73,7 +73,7 @@ async function correctKeys(sql: Sql): Promise<void> {
       count(id_sent) - count(DISTINCT (sid, id_sent)) FILTER (id_sent IS NOT NULL) AS doubled
     FROM child_items`)
   if (ids === undefined || ids.withId === 0 || (ids.withId === ids.items && ids.doubled === 0)) return
-  // With the ids a and #b, position 3 becomes ##3. It has more # than any id, so no two keys are equal.
+  // A position gets one more # than any id, so no two keys are equal. With the ids a and #b, position 3 becomes ##3.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE child_items AS
     SELECT * EXCLUDE (child_key, own),
@@ -89,7 +89,7 @@ async function replaceStoredChildren(sql: Sql, parts: ChildMerge): Promise<strin
   const { table, child, history } = parts
   const target = `main.${name(child.name)}`
   const match = sameSql(table.key, 'c', 's')
-  // If the collection is one object, the object from the service replaces the stored one even if their keys differ.
+  // If the field contains a single object, the new object replaces the stored one, even if their keys differ.
   const isSent = child.holds === 'many' ? 'k.sid IS NOT NULL' : 's.rowid IN (SELECT sid FROM child_items)'
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE held AS

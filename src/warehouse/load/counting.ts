@@ -1,4 +1,4 @@
-/** Reads and writes the tables for comparisons of counts by creation time (product contract §4). */
+/** Stores what is needed to compare the service's row counts with stored rows by creation time (contract §4). */
 import { tableOf } from '../../../schema/tables.ts'
 import { type Instant, plusMs } from '../../instant.ts'
 import type { CreationRange } from '../../plan/countSearch.ts'
@@ -27,7 +27,7 @@ export interface CountState {
   readonly countedAt: Instant
   /** The service's total minus the number of stored rows, if a second read found no reason for the difference. */
   readonly acceptedDifference: number
-  /** Number of comparisons in a row in which the counts differed and a second read did not find the reason. */
+  /** Number of consecutive comparisons in which the counts differed and a second read did not find the reason. */
   readonly failures: number
   /** Why comparisons of counts pause for a day. Undefined if they do not pause. */
   readonly stopped: string | undefined

@@ -9,7 +9,7 @@ import { pointer, text } from '../database/sql.ts'
 /** The field of a collection's item that fills the column `is_deleted` of its child row. */
 export const CHILD_DELETED_FIELD = 'isDeleted'
 
-/** Minimum size of a read buffer. Each thread of DuckDB has several buffers, so they are only as large as needed. */
+/** Minimum size of a read buffer. Only long items get a larger one: each thread of DuckDB has several buffers. */
 const BUFFER_BYTES_MIN = 4 * 1024 * 1024
 
 const columnOf = (field: CatalogField): string => `f${field.id}`

@@ -92,13 +92,13 @@ async function commit(place: LoadPlace, load: Loading, { allNew, staged }: LoadR
 
 const TRIES_MAX = 10
 
-/** Commits one load into a lake, and repeats it if other processes change columns. Throws LAKE_BUSY. */
+/** Commits one load into a lake. Repeats it if other processes change columns. Throws LAKE_BUSY after ten attempts. */
 export async function loadIntoLake(
   database: Database,
   known: Omit<LoadPlace, 'database' | 'discovered' | 'beforeWriting'>,
   input: LoadInput,
 ): Promise<LoadResult> {
-  // A load without rows needs no plan of columns.
+  // A load without rows does not need the discovered columns.
   if (input.segment === undefined) return load({ ...known, database, discovered: new Map() }, input)
   for (let tries = 1; ; tries += 1) {
     const discovered = await discoveredColumns(database)
@@ -164,7 +164,7 @@ async function makeColumns(sql: Sql, load: Loading, loadId: number): Promise<Loa
 /** Rolls the load back. Its rows are then staged and loaded again. */
 const NOT_ALL_NEW = new Error('a row is not new, or has a value that does not fit')
 
-/** Returns true if all rows are probably new, because no row has items and all rows of earlier loads were new. */
+/** Returns true if no row has items and all rows of earlier loads were new. These rows are then probably new too. */
 async function mayBeAllNew(sql: Sql, load: Reading): Promise<boolean> {
   const { report, segment } = load
   if (segment.rows === 0 || segment.rejected.length + segment.collections.length > 0 || !onlyWrites(load)) return false
@@ -181,7 +181,7 @@ function onlyWrites({ input, report: { deletedFlag: flag }, segment }: Reading):
   return flag === undefined || segment.catalog.shapes.every((shape) => shape.includes(flag))
 }
 
-/** Inserts the load's rows without staging, in half the time. Throws `NOT_ALL_NEW`. */
+/** Inserts rows without staging, in half the time. Throws `NOT_ALL_NEW` if a row exists or a value doesn't fit. */
 async function insertNew(sql: Sql, load: Reading & { readonly loadId: number }): Promise<LoadCounts> {
   const { table, segment, loadId } = load
   const target = `main.${name(table.name)}`
@@ -204,7 +204,7 @@ async function insertNew(sql: Sql, load: Reading & { readonly loadId: number }):
   return { ...NO_COUNTS, inserted: segment.rows, deleted: found.deleted }
 }
 
-/** Writes the staged rows. Without staged rows, only deletes the entries of audit windows. */
+/** Writes the staged rows. If there are none, only deletes the stored audit entries in the load's entry windows. */
 async function writeRows(sql: Sql, load: Writing): Promise<LoadCounts> {
   const { staged } = load
   const { entryWindows } = load.input

@@ -40,7 +40,7 @@ export interface EntryWindow {
 export interface RejectedBatch {
   readonly loadIds: readonly number[]
   readonly rows: number
-  /** The error to throw if the number of these rejected rows has changed before they are loaded again. */
+  /** The error to throw if the number of rejected rows in these loads is no longer `rows`. */
   readonly moved: SyncError
 }
 
@@ -71,13 +71,13 @@ interface AnyLoad {
   readonly run?: RunRecord | undefined
   readonly gone?: GoneKeys | undefined
   readonly followers?: readonly Follower[] | undefined
-  /** `changes`: the range of modification times that earlier windows have read. A new row in this range is late. */
+  /** For kind `changes`: the modification times that earlier windows have read. A new row with such a time is late. */
   readonly previousRead?: PreviousRead | undefined
   /** `reread`: set if a comparison of counts requests the rows. Each new row is late by at least this time (ms). */
   readonly lateMs?: number | undefined
   /** `backfill`: the window of the backfill that this load completes. Set only for the last load of the window. */
   readonly completes?: CompletedWindow | undefined
-  /** Audit reports: the entries of the load replace the stored entries of these records and times. */
+  /** For audit reports: the records and times whose stored entries this load replaces with its own. */
   readonly entryWindows?: readonly EntryWindow[] | undefined
 }
 
@@ -93,10 +93,10 @@ export type ChangesLoad = RunLoad<'changes'>
 /** Rows that an incremental run has read although they may be unmodified. */
 export type RereadLoad = RunLoad<'reread'>
 
-/** Rows that a backfill has read earlier. A stored version with the same modification time is not replaced. */
+/** Rows that a backfill read some time before this load. A stored version with the same modification time is kept. */
 export type BackfillLoad = RunLoad<'backfill'>
 
-/** Rows of a reconcile. The load stores their keys, which the end of the reconcile compares with the stored rows. */
+/** Rows of a reconcile. The load stores their keys. The reconcile's end compares these keys with the stored rows. */
 interface ReconcileLoad extends RunLoad<'reconcile'> {
   readonly reconcile: ReconcileProgress
 }
@@ -108,8 +108,8 @@ export interface AuditLoad extends RunLoad<'audit'> {
 }
 
 /**
- * Rejected rows that are loaded again. A stored version with the same modification time is not replaced. The entry
- * windows of audit reports are empty, so that the load deletes no stored entry.
+ * Rejected rows that are loaded again. A stored version with the same modification time is not replaced. For audit
+ * reports, each entry window is empty, so that the load does not delete stored entries.
  */
 interface RetryLoad extends AnyLoad {
   readonly kind: 'retry'

@@ -1,4 +1,4 @@
-/** Types that the steps of one load share. Later steps know more: first the segment, then the number of the load. */
+/** Types that the steps of one load share. `Reading` adds the segment, and `Writing` adds the number of the load. */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ChildTable, ReportTable } from '../../../schema/tables.ts'
 import type { ColumnChange, DiscoveredColumn } from '../../plan/columns.ts'
@@ -9,7 +9,7 @@ import type { LoadInput, LoadRules } from './loadInput.ts'
 
 export interface ColumnPlan {
   readonly columnChanges: readonly { readonly table: string; readonly changes: readonly ColumnChange[] }[]
-  /** Returns the discovered columns of a table after the changes. */
+  /** Returns the discovered columns of a table as they will be after `columnChanges`. */
   readonly discovered: (table: string) => readonly DiscoveredColumn[]
   /** The columns of the report's table, without Tidemark's own columns such as `_load_id`. */
   readonly tableColumns: readonly string[]
@@ -23,7 +23,7 @@ export interface Loading extends ColumnPlan {
   readonly numberMark: string
 }
 
-/** A load that reads a segment. */
+/** A load that reads its rows from the files of a segment. */
 export interface Reading extends Loading {
   readonly segment: Segment
   /** The segment's own file, or several files if rows are long. */

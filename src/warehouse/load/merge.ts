@@ -67,7 +67,7 @@ async function extraSql(sql: Sql, { staged, numberMark }: Merging, target: strin
   return `CASE WHEN t._extra IS NULL THEN ${STAGED_EXTRA} ELSE nullif('{' || concat_ws(',', ${[brought, ...members].join(', ')}) || '}', '{}')::JSON END`
 }
 
-/** Maximum bytes of `_extra` that one query parses, because DuckDB keeps 2,048 parsed rows in memory at once. */
+/** Maximum bytes of parsed `_extra` in memory. DuckDB keeps 2,048 parsed rows, so long rows need several queries. */
 const PARSED_BYTES = 16 * 2 ** 20
 const LONG_ROW_BYTES = PARSED_BYTES / 2_048
 
@@ -120,10 +120,10 @@ function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumn
     ELSE ${isNewerSql(report, [fresh, stored], kind === 'backfill' || kind === 'retry' ? '>' : '>=')} END`
 }
 
-/** SQL condition: a flag or a second read has proven the deletion. A later row without a flag does not undo it. */
+/** SQL condition: more than absence has proven the deletion. A later row without a deletion flag does not undo it. */
 const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
-/** Returns the SQL condition that a row is deleted. Without a flag, the second read or `staysDeleted` decides. */
+/** Returns the SQL condition for deleted rows. Without a deletion flag, `gone_keys` or `staysDeleted` decides. */
 function deletedSql(load: Loading, columns: readonly StagedColumn[], staysDeleted: string): string {
   const stamp = stampSql(load.report, 's', columnNames(columns)) ?? 'NULL::TIMESTAMPTZ'
   const gone = load.input.gone && isProvenGoneSql(load.table, stamp, staysDeleted)
@@ -173,7 +173,7 @@ interface RowsToInsert {
   readonly columns: readonly StagedColumn[]
   /** The FROM clause. Staged rows have the alias `s`. If rows are replaced, `win` has the alias `w`. */
   readonly rows: string
-  /** `target` has the replaced rows, whose values stay if a staged row lacks the field. `extra` is SQL for `_extra`. */
+  /** If a staged row lacks a field, the replaced row's value in `target` stays. `extra` is the SQL for `_extra`. */
   readonly replaced?: { readonly target: string; readonly extra: string } | undefined
 }
 

@@ -13,7 +13,7 @@ import { remakeHistoryView } from '../tables/versions.ts'
 
 /** The name of the attached warehouse that is moved. */
 export const SOURCE = 'moved'
-/** Each warehouse has its own layout, number mark and upkeep. */
+/** Tables that `moveInto` does not copy, because each warehouse has its own layout and settings. */
 const OWN_TABLES = ['"tidemark"."layout"', '"tidemark"."settings"']
 
 export interface MovedTable {
@@ -59,7 +59,7 @@ export async function moveInto(target: Database, onTable: (table: MovedTable) =>
 
 const nameOf = ({ schema, name: table }: CatalogueTable): string => `${name(schema)}.${name(table)}`
 
-/** Creates missing tables, and columns that are missing or have another type. */
+/** Creates missing tables and columns, and replaces columns that have another type. */
 async function defineTables(sql: Sql, tables: readonly CatalogueTable[]): Promise<void> {
   const known = new Map((await catalogueOf(sql)).map((table) => [nameOf(table), table.columns]))
   for (const table of tables) {

@@ -12,7 +12,7 @@ import type { Writing } from './loading.ts'
 
 /** Maximum share of a table's rows that one reconcile can mark as deleted without an operator's permission. */
 export const DELETED_SHARE_MAX = 0.1
-/** A reconcile needs no permission to mark up to this number of rows, if at least half of all rows stay unmarked. */
+/** A reconcile may mark up to this many rows without permission, if at least half of all rows stay unmarked. */
 const DELETED_ROWS_SURE = 10
 const KEPT_SHARE_SURE = 0.5
 
@@ -60,7 +60,7 @@ export async function openReconcile(sql: Sql, place: ReconcilePlace): Promise<Op
   return row && withoutNulls<OpenReconcile>(row)
 }
 
-/** Stores a new reconcile, which replaces an unfinished reconcile with another configuration. */
+/** Stores a new reconcile. Deletes an unfinished reconcile that had a different configuration. */
 export async function beginReconcile(sql: Sql, place: ReconcilePlace, begun: OpenReconcile): Promise<void> {
   const given = `${placeSql(place)} AND ended_at IS NULL`
   await sql.run(`
@@ -99,7 +99,7 @@ export interface ReconcileEnd extends ReconcilePlace, Deleting {
 
 export interface ReconcileResult {
   readonly rows: number
-  /** Number of stored rows that only this comparison did not find. The next comparison can mark them as deleted. */
+  /** Number of stored rows that are missing for the first time. The next comparison can mark them as deleted. */
   readonly absent: number
   /** Number of stored rows that neither the previous comparison nor this one found. They are marked as deleted. */
   readonly deleted: number
@@ -170,7 +170,7 @@ function isRequestedSql({ report, asked }: ReconcileEnd): string {
 export interface Deleting {
   readonly report: Declaration
   readonly runId: string
-  /** The service's time at which the run began to read the rows. Example: the start of a reconcile. */
+  /** When the run began to read the rows, by the service's clock. */
   readonly startedAt: Instant
   readonly now: Instant
 }

@@ -110,7 +110,7 @@ const reportsWithRejected = (sql: Sql): Promise<{ report: string; listed: number
     'SELECT report, count(*) FILTER (dismissed_at IS NULL) AS listed FROM tidemark.rejected_rows GROUP BY report',
   )
 
-/** Deletes a rejected row if the load stores a later version. A summary version does not replace a full row. */
+/** Deletes rejected rows if the load stores later versions. Keeps a full row if the later version is only a summary. */
 async function deleteCorrectedRows(sql: Sql, { report, staged }: Merging): Promise<void> {
   const key = keyField(report)
   if (key === undefined || !(await reportsWithRejected(sql)).some((each) => each.report === report.name)) return
@@ -159,7 +159,7 @@ export type Dismissal =
   /** Dismisses rows that the service last returned before this time. */
   | { readonly lastSeenBefore: Instant }
 
-/** Dismisses rejected rows and returns their number. For old rows, `dismissed_at` is `observed_at`, and not `now`. */
+/** Dismisses rejected rows and returns their number. In rows dismissed for age, `dismissed_at` equals `observed_at`. */
 export async function dismissRejected(sql: Sql, dismissal: Dismissal, now: Instant): Promise<number> {
   if ((await reportsWithRejected(sql)).every(({ listed }) => listed === 0)) return 0
   const isOld = 'lastSeenBefore' in dismissal

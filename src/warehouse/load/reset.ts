@@ -23,7 +23,7 @@ export interface ResetRequest {
 const BOOKS_OF_ROWS =
   'marks windows covered coverage absences creations countings followed skipped_records misfits rejected_rows'
 
-/** Deletes all rows, or marks them as unread. Call this in one transaction. Returns the number of stored rows. */
+/** Deletes all rows, or marks them as unread. Call this in a transaction. Returns how many rows were stored before. */
 export async function resetReport(sql: Sql, request: ResetRequest): Promise<number> {
   const { report: named, empty, now, serviceNow } = request
   const report = reportOf(named)
@@ -59,11 +59,11 @@ export async function resetReport(sql: Sql, request: ResetRequest): Promise<numb
 
 export interface ResetEnd extends Deleting {
   readonly scope: string
-  /** The configured currencies. No run reads rows of other currencies, so those rows are marked too. */
+  /** The configured currencies. No run reads rows of other currencies, so those rows are marked as deleted too. */
   readonly currencies: readonly string[]
 }
 
-/** Marks rows as deleted that were not read since the reset, and ends the reset. Returns the number of these rows. */
+/** Ends the reset. Marks the rows that were not read since the reset as deleted, and returns their number. */
 export async function endReset(sql: Sql, end: ResetEnd): Promise<number> {
   const { report, scope, currencies } = end
   const others = `t.target_currency NOT IN (${currencies.map(text).join(', ')})`

@@ -2,7 +2,7 @@
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import type { Segment } from '../../staging/spool.ts'
 
-/** Segments with rows up to this length (bytes) are not split: 2,048 such rows need little memory. */
+/** Segments with rows longer than this (bytes) are split, because DuckDB reads up to 2,048 rows at once into memory. */
 const ROW_BYTES_SPLIT = 4 * 1024
 const PART_BYTES = 2 * 1024 * 1024
 const READ_BYTES = 256 * 1024

@@ -23,7 +23,7 @@ export function versionOf(report: Declaration, columns: readonly string[], names
   return `CASE WHEN ${stamp} <= ${observableUntil(names)} THEN ${stamp} ELSE ${names.observedAt} END`
 }
 
-/** Returns the SQL condition that `one` was requested more than `settleMs` after `other`. So `one` is newer. */
+/** Returns the SQL condition that `one` was requested more than `settleMs` after `other`, so it is certainly newer. */
 export const isLaterSql = (one: Pick<RowSide, 'askedAt'>, other: RowNames, settleMs: number): string =>
   `${one.askedAt} > ${other.observedAt} + INTERVAL ${settleMs + CLOCK_GRAIN_MS} MILLISECONDS`
 
@@ -60,7 +60,7 @@ function isStampedAhead(report: Declaration, columns: readonly string[], names: 
 
 const observableUntil = ({ observedAt }: RowNames): string => `${observedAt} + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
 
-/** Keeps one row per key in `staged`. Returns the tables of earlier rows to merge before `staged`, oldest first. */
+/** Keeps one row per key in `staged`. Returns tables of older rows to merge before `staged`, oldest table first. */
 export async function splitDuplicates(sql: Sql, load: Reading, staged: readonly StagedColumn[]) {
   const { shapes } = load.segment.catalog
   const columns = staged.map((column) => column.name)

@@ -13,7 +13,7 @@ import { CHILD_DELETED_FIELD, itemsSql, itemText } from './items.ts'
 import type { Reading, RowReading, StagedRows } from './loading.ts'
 import { splitDuplicates } from './rowVersion.ts'
 
-/** Minimum of DuckDB's limit for a row's length. DuckDB reserves twice the limit per thread, at least 32 MiB. */
+/** Lowest value of `maximum_object_size`. For each thread, DuckDB reserves twice this value, but at least 32 MiB. */
 const OBJECT_BYTES_MIN = 1024 * 1024
 
 /** Returns the query of the staged rows. Run it with `rowsInOrder`, so that DuckDB streams the rows. */

@@ -18,7 +18,7 @@ export interface WindowComparison {
   readonly missing: Deviation
   /** Rows that differ from the copy in values or deletion flag, except rows edited after the high-water mark. */
   readonly different: Deviation
-  /** Rows in the readers' table whose modification time is in the window, and that the service did not return. */
+  /** Rows of the published copy that were modified in the window, but that the service did not return. */
   readonly extra: Deviation
   /** False if extra rows can't be found, because the report's rows have no modification time. */
   readonly seesExtra: boolean
@@ -61,7 +61,7 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
   const editedSince = `coalesce(${sentStamp} > ${time(window.mark)} AND coalesce(${sentStamp} > ${stamp ?? 'NULL'}, true), false)`
   const inWindow = `BETWEEN ${time(window.since)} AND ${time(window.until)}`
   const ownKeys = report.key.filter((column) => !report.asked.some((asked) => asked.column === column))
-  // A rejected row is in no table, but the service has returned the row, so it is not an extra row.
+  // The service has also returned the rejected rows, so their older versions in the copy are not extra rows.
   const notSent = (rows: string) => `
     SELECT ${keyOf('h')} AS key FROM ${copy} h
     WHERE ${inScope('h')} AND NOT h.is_deleted AND ${rows} AND NOT EXISTS (FROM ${table} s WHERE ${same})

@@ -13,7 +13,7 @@ const LOCK = '.tidemark-export.lock'
 export const SPILL = '.tidemark-export.spill'
 const MARKER_TEXT = `This folder is written by "tidemark export". ${MANIFEST} names the files that belong together; other files come and go.\n`
 
-/** Creates, checks and locks the folder. Disposing the result unlocks it. Throws EXPORT_REFUSED. */
+/** Creates and locks the folder until disposal. Throws EXPORT_REFUSED if it has foreign files or is already locked. */
 export async function claimFolder(to: string): Promise<AsyncDisposable> {
   makeFolder(to)
   await checkOwn(to)

@@ -33,14 +33,14 @@ interface DividedTable {
   readonly column: string
   readonly width: bigint
   readonly key: readonly string[]
-  /** A new privacy rule removes values but changes no load number. So fingerprints also contain the privacy rules. */
+  /** New privacy rules remove values but do not change load numbers. So fingerprints also contain the privacy rules. */
   readonly rules: readonly string[]
 }
 
 export async function exportReport(sql: Sql, given: ReportExport): Promise<ExportedTable[]> {
   const { name: report, children, key, ...table } = tableOf(given.report)
   const numbers = [...table.asked, ...table.fields].filter(({ type }) => type === 'BIGINT').map((each) => each.name)
-  // The last number of a key is the record's number. New records have high numbers, so old ranges seldom change.
+  // The key's last numeric column is the record's number. New records get high numbers, so old ranges seldom change.
   const column = key.findLast((each) => numbers.includes(each) && each !== ENTRY_NUMBER.name)
   assert(column !== undefined, `${report} has no number in its key`)
   const known = given.before.get(report)?.partition

@@ -25,7 +25,7 @@ const READER_MEMORY = '256MB'
 /** The setting `publish_by`: write only changed blocks where that is safe, or always the whole file. */
 export type PublishBy = 'blocks' | 'whole'
 
-/** A copy shares disk blocks (`reflink`), is made from the retired copy (`blocks`), or is made as a whole. */
+/** How a copy was made: by sharing disk blocks (`reflink`), patching the retired copy (`blocks`), or as a `whole`. */
 export interface CopyWay {
   readonly way: 'reflink' | 'blocks' | 'whole'
   readonly blocks?: number

@@ -15,7 +15,7 @@ export const reportColumns = (table: ReportTable): Column[] => [...table.asked, 
 
 export const childColumns = (table: ReportTable) => [...parentKeyColumns(table), ...CHILD_COLUMNS, ...SYSTEM_COLUMNS]
 
-/** A report's table and its child tables, with the columns that each table has from its beginning. */
+/** Returns a report's table and its child tables, with the columns that each table has when it is created. */
 const tablesWithColumns = (table: ReportTable) => [
   { ...table, columns: reportColumns(table) },
   ...table.children.map((child) => ({ ...child, columns: childColumns(table) })),
@@ -167,7 +167,7 @@ async function changesNotStored(sql: Sql, table: string, changes: readonly Colum
   })
 }
 
-/** Maximum `frozen` fields stored per table. If field names are identifiers, the table could otherwise grow forever. */
+/** Maximum number of fields recorded as `frozen` per table, because a service may use ids as field names. */
 const FROZEN_RECORDED_MAX = 500
 
 function historySql(change: ColumnChange): string {

@@ -52,7 +52,7 @@ export async function recordReplaced(
   { loadId, ...closing }: VersionsToClose & { readonly loadId: number },
 ): Promise<void> {
   const { table, key, rows } = closing
-  // A version that this load itself has written was never visible to readers.
+  // Readers never saw versions that this load itself has written, so the change feed does not need them.
   await sql.run(`
     INSERT INTO tidemark.replaced
     SELECT ${text(table)}, ${rowKeySql(key, 'c')}, c._load_id, c.is_deleted, ${loadId}

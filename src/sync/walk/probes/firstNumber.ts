@@ -8,7 +8,7 @@ import { type FetchedPage, undefinedIfRefused } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { questionFor, type SliceSource } from '../walkPages.ts'
 
-/** Reads page 0 if walks returned fewer rows than the total. Returns the first page's number, if it is clear. */
+/** Searches page 0 for rows that walks lack. Returns the first page's number, or undefined if that is unclear. */
 export async function probePageZero(source: SliceSource, span: Span | undefined, walk: Walk) {
   const read = readerOf(source, { span, size: walk.rowsAsked })
   const zero = await pageZero(read)
@@ -49,8 +49,8 @@ async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
 }
 
 /**
- * Returns the number of the page that contains the requested row, or `shown again` if page 2 also contains it. Page 2
- * is requested before page 1: if page 1 then contains the row, the row has not moved.
+ * Requests one row alone. Returns the number of its page, `shown again` if page 2 contains the row, or undefined if it
+ * is unclear. Requests page 2 first, because the row could move from page 1 to page 2 between two requests.
  */
 async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'shown again' | undefined> {
   const isOn = (page: FetchedPage | undefined): boolean => page !== undefined && sharedRows(page.page, first.page) > 0
@@ -61,8 +61,8 @@ async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'sho
 }
 
 /**
- * Returns the number of the first page. Returns undefined if page 0 changes between two requests, or if the service has
- * too few rows. `again` reads the first page again, to find rows that existed during all requests.
+ * Returns the number of the first page, or undefined if page 0 changes between two requests or the service has too few
+ * rows. `again` reads the first page again: a row in both responses existed during all requests between them.
  */
 async function numberBySmallPages(read: Read, first: FetchedPage, again: () => Promise<FetchedPage>) {
   const zero = await pageZero(read)

@@ -13,7 +13,7 @@ export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
 }
 
-/** A part is planned for less than a full load, because a row with two modification times can be in both parts. */
+/** Share of `loadRowsMax` to plan for a part. It is below 1: a row with two modification times can be in both parts. */
 const LOAD_SHARE = 0.8
 
 /** Returns the page to read first (`guess`) and the page that fills a load (`stop`, undefined if all rows fit). */
@@ -30,7 +30,7 @@ export interface ProbedSlice {
   readonly first: FetchedPage
 }
 
-/** Returns the last page, or two parts of the span if its pages fill more than a load, or undefined if uncertain. */
+/** Returns the last page, or the span cut in two if its rows exceed one load. Undefined if the last page is unclear. */
 export async function probeLastPage({ source, slice, first }: ProbedSlice, walk: PageWalk) {
   const { pages, terms } = source
   const pageRows = first.page.rowCount
@@ -43,7 +43,7 @@ export async function probeLastPage({ source, slice, first }: ProbedSlice, walk:
     const number = step.value
     if (number > pages.pagesLeft) return undefined
     const seen = await walk.look(number).catch(undefinedIfRefused)
-    // The service may refuse high numbers before the last page, so a refusal does not show where the pages end.
+    // The service may refuse a high page number even if that page exists, so a refusal does not show where pages end.
     if (seen === undefined) return undefined
     const sight = sightOf(seen, { first, full, short })
     const cut = sight === 'full' && number === stop ? partsAt({ source, slice, first }, seen) : undefined
@@ -60,8 +60,8 @@ export async function probeLastPage({ source, slice, first }: ProbedSlice, walk:
 }
 
 /**
- * Returns whether rows exist that the walk back to page 1 lacks. Requests the end of the pages again, to find new rows.
- * Also requests the part of the span after all returned rows: some services return only, for example, 100 pages.
+ * Returns whether the walk back to page 1 missed any rows. Requests the end of the pages again, to find new rows. Also
+ * requests the part of the span after all returned rows: some services return only, for example, 100 pages.
  */
 export async function probeUncounted(
   { source, slice, first }: ProbedSlice,
