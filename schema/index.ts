@@ -28,7 +28,7 @@ export type ReportName = (typeof ofSpecification)[number]['name']
 export const reports: (Declaration & { readonly name: ReportName })[] = [...ofSpecification]
 export const reportNames: ReportName[] = reports.map((report) => report.name)
 
-/** Adds reports to the list, before the audit reports, because audit reports follow other reports. */
+/** Adds reports to the list before the audit reports, because those must run after the reports that they audit. */
 export function registerReports(own: readonly Declaration[]): void {
   for (const report of own) {
     if (isReportName(report.name)) continue

@@ -120,14 +120,14 @@ export const dateTime = field('date-time')
 export const string = field('string')
 /** Returns a field that is true or false (BOOLEAN). */
 export const boolean = field('boolean')
-/** Returns a field with an object that is stored unchanged (JSON). */
+/** Returns a field whose value is an object, stored unchanged (JSON). */
 export const json = field('json')
 
 /** Returns a collection: the row's field `field` contains an array. */
 export const many = (field: string): Collection => ({ field, holds: 'many' })
-/** Returns a collection: `field` of a row is one object, or null. */
+/** Returns a collection: `field` of each row contains one object, or null. */
 export const one = (field: string): Collection => ({ field, holds: 'one' })
 
-/** Returns an array collection for each flag of `expand`. Each flag has the name of its field. */
+/** Returns an array collection for each flag of `expand`. The field has the same name as its flag. */
 export const manyOf = <const F extends readonly string[]>(...flags: F): Record<F[number], Collection> =>
   Object.fromEntries(flags.map((flag) => [flag, many(flag)])) as Record<F[number], Collection>

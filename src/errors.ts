@@ -34,7 +34,7 @@ const CODES = {
   BOUNDS_IGNORED: { retry: 'never' },
   // A run would mark too many rows as deleted.
   MASS_DELETE_STOPPED: { retry: 'never' },
-  // The warehouse, the published copy or the disk causes the error.
+  // Errors caused by the warehouse, the published copy or the disk.
   WAREHOUSE_LOCKED: { retry: 'transient' },
   WAREHOUSE_CORRUPT: { retry: 'never' },
   WAREHOUSE_NEWER: { retry: 'never' },
@@ -51,7 +51,7 @@ const CODES = {
   CURSOR_EXPIRED: { retry: 'never' },
   EXPORT_REFUSED: { retry: 'never' },
   EXPORT_FAILED: { retry: 'transient' },
-  // An extension of DuckDB, or a lake that needs one, causes the error.
+  // Errors caused by a DuckDB extension, or by a lake that needs one.
   EXTENSION_MISSING: { retry: 'never', usage: true },
   SERVE_FAILED: { retry: 'transient' },
   LAKE_BUSY: { retry: 'transient' },

@@ -7,7 +7,7 @@ import type { BookFigures } from '../../src/warehouse/books/bookFigures.ts'
 import type { Failures, Message } from './memory.ts'
 
 export interface Condition extends Pick<Message, 'event' | 'report' | 'code' | 'message' | 'cure'> {
-  /** Identifies a condition from its beginning to its end. Example: `paused events`. */
+  /** Stays the same for as long as the condition lasts. Example: `paused events`. */
   readonly key: string
 }
 

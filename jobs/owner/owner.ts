@@ -63,7 +63,7 @@ export class Owner {
 
   async #incremental(task: Task<IncrementalJob>): Promise<unknown> {
     const { report, isTick = false } = task.data
-    // Only first attempts are skipped. If a person waits for a skipped run, `followRuns` requests the run again.
+    // Only a scheduled run's first attempt may be skipped. If a person waits for it, `followRuns` requests it again.
     const isPlanned = isTick && task.job.attemptsMade === 0
     if (isPlanned && !(await mayBegin(this.#parts.context, report, 'tick'))) {
       this.#parts.log.debug({ report }, `${report}: skipped a run, to keep the budget of requests`)

@@ -50,7 +50,7 @@ export async function withLease<T>(
   const claim = () => values.claim(name, holder, ms)
   while (!(await claim())) await clock.sleep((ms / POLLS_PER_LEASE) * (0.5 + clock.random()), signal)
   const losing = new AbortController()
-  // Renews the lease, because work can take longer. If the store has lost the lease, claims it again.
+  // Renews the lease, because the work can outlast it. If the store has lost the lease, claims it again.
   using _ = repeat(ms / RENEWALS_PER_LEASE, clock, async () => {
     if (!(await values.renew(name, holder, ms)) && !(await claim())) losing.abort()
   })

@@ -64,7 +64,7 @@ export class Limiter {
     }
   }
 
-  /** Lets no request begin for `ms` milliseconds, in this process and in those that share pauses. */
+  /** Delays all requests for `ms` milliseconds, in this process and in all processes that share its pauses. */
   pause(ms: number): void {
     this.#hold(ms)
     this.#rules.sharedPauses?.pause(ms).catch(() => undefined)

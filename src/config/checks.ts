@@ -139,7 +139,7 @@ export const durationProblem: Check = (text) => {
   return ms > REACH_MS_MAX ? 'must be at most 3650d' : undefined
 }
 
-/** Returns a problem for less than `1d`, because runs read the stored windows of the last day. */
+/** Returns a problem if the duration is shorter than `1d`, because runs read the stored windows of the last day. */
 export const historyProblem: Check = (text) =>
   durationProblem(text) ?? ((parseDuration(text) ?? 0) < DAY_MS ? 'must be at least 1d' : undefined)
 

@@ -58,7 +58,7 @@ const SECRETS: readonly string[] = [CLIENT_SECRET, HASH_KEY, NOTIFY_SECRET, ...S
 function withDotEnv(env: NodeJS.ProcessEnv, dotEnv: string | FileError): Environment {
   const real = present(env)
   const inDotEnv = present(typeof dotEnv === 'string' ? parseEnv(dotEnv) : {})
-  // NAME and NAME_FILE set the same secret. If the process has set one of them, both are ignored in `.env`.
+  // NAME and NAME_FILE set the same secret. If either is set in the process environment, `.env` is ignored for both.
   for (const name of SECRETS) {
     if (real[name] === undefined && real[`${name}_FILE`] === undefined) continue
     delete inDotEnv[name]

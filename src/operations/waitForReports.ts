@@ -12,7 +12,7 @@ import { openPublished } from '../wiring/published.ts'
 
 const LOOK_EVERY_MS = 2_000
 
-/** The time up to which rows must be published: a fixed time, or an age that moves with the clock. */
+/** The time up to which rows must be published: a fixed time, or a maximum age relative to now. */
 export type WaitGoal = { readonly until: Instant } | { readonly freshMs: number }
 
 export interface WaitRequest {

@@ -62,7 +62,7 @@ export function splitOffOld(given: Case): readonly Span[] | undefined {
 export const isCuttable = (given: Case): boolean =>
   mayCut(given) && given.slice.heap === undefined && canSplit(given.slice.span)
 
-/** Returns whether page 2 has new rows. False if it also repeats page 1: the service then ignores page numbers. */
+/** Returns whether page 2 has new rows. False if it also contains all rows of page 1: page numbers are then ignored. */
 export const continuesOnPage2 = ({ seen: { walk } }: Case): boolean =>
   walk.freshOnLastPage > 0 && walk.repeats < walk.firstRows
 
@@ -172,7 +172,7 @@ export const isLacking = (given: Case): boolean =>
   hidesAtOneInstant(given) ||
   (isShort(given) && (given.seen.found.hidden === true || (!isAgreed(given) && finerParts(given) === undefined)))
 
-/** Returns whether rows of one instant may be missing, because page 2 repeats page 1 with two different page sizes. */
+/** Returns whether rows of one instant may be missing: page 2 repeats page 1, and smaller pages did not help. */
 export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): boolean =>
   previous !== undefined &&
   mayBeOnlyPage(previous) &&
@@ -189,7 +189,7 @@ export const isAgreed = (given: Case): boolean =>
 
 const isWide = (given: Case): boolean => given.terms.keyed && mayCut(given) && canSplit(given.slice.span)
 
-/** Returns whether the last allowed walk over a bare array ended with a full page, and the next page was refused. */
+/** Returns whether, in the last allowed walk, the pages had no total and the page after a full page was refused. */
 export const alwaysFills = ({ profile, terms, seen }: Case): boolean =>
   seen.attempt === terms.walkAttemptsMax &&
   seen.walk.cutOff(profile) !== undefined &&

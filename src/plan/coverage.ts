@@ -58,7 +58,7 @@ export function nextCoverage(earlier: Coverage | undefined, wanted: ReadSettings
 const canonical = (filters: ReadSettings['filters']): string =>
   JSON.stringify(Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 
-/** Lengths in days of the parts that are read again, newest first. One more part covers all older times. */
+/** Lengths (days) of the parts in which a time range is read again, newest first. One more part covers older times. */
 const PART_DAYS = [7, 30, 90, 365, 730] as const
 
 export function partsNewestFirst(start: Instant, until: Instant): Span[] {

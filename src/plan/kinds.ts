@@ -16,7 +16,7 @@ export const Kind = {
    */
   exponent: 64,
   text: 128,
-  /** A complete ISO 8601 date-time in the extended format, of a date that exists. */
+  /** A complete ISO 8601 date-time in the extended format, with a date that exists. */
   dateTime: 256,
   array: 1024,
   object: 2048,

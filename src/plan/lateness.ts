@@ -3,7 +3,7 @@ import type { Declaration } from '../../schema/report.ts'
 import { earliest, type Instant, millisBetween, plusMs } from '../instant.ts'
 
 export interface PreviousRead {
-  /** An earlier window has requested all rows with modification times up to this time. */
+  /** Earlier runs have already requested all rows with modification times up to this time. */
   readonly until: Instant
   /** The time on the service's clock when the earlier window was requested. A late row became visible only after it. */
   readonly at: Instant
@@ -11,7 +11,7 @@ export interface PreviousRead {
 
 export interface LastWindow {
   readonly mark: Instant | undefined
-  /** The end of the window that set the mark. It is the service's clock when that window was read. */
+  /** End of the window that set `mark`: the service's time when that window was read. */
   readonly until: Instant | undefined
   /** Our clock at the beginning of the run that read the window. */
   readonly begunAt: Instant | undefined

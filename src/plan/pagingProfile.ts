@@ -86,8 +86,8 @@ export const rowsAPage = ({ fullPageRows, longestPageRows }: PagingProfile, aske
 const CLAMP_SHARE_MIN = 0.05
 
 /**
- * The conclusion from page 1 of a bare array. `all`: no other rows exist. `all unless clamped`: the service may have
- * shortened its pages. `all if unpaged`: the service may ignore page numbers. `unknown`: page 1 shows nothing.
+ * What page 1 proves in an array without a total. `all`: no other rows exist. `all unless clamped`: all, unless the
+ * service shortens pages. `all if unpaged`: all, if the service ignores page numbers. `unknown`: page 1 proves nothing.
  */
 export type Claim = 'all' | 'all unless clamped' | 'all if unpaged' | 'unknown'
 

@@ -12,8 +12,8 @@ export interface Slice {
   /** Set if the slice has a heap (many rows at one instant). Such a slice is not cut: its pages are read twice. */
   readonly heap?: 'somewhere' | 'at its end' | undefined
   /**
-   * True if old rows can be counted without a total. Their number is the rows of the last page plus the rows of all
-   * full pages before it. False after such a count has failed, or after rows have moved during a walk over old rows.
+   * True if old rows can be counted without a total, from the number of full pages and the length of the last page.
+   * False after such a count has failed, or after rows have moved during a walk over old rows.
    */
   readonly mayCount?: boolean
 }
@@ -64,8 +64,8 @@ export interface Findings {
 
 /**
  * The result of requests for parts of the span. `hidden`: a part has rows that the response for the whole span lacks.
- * `moved`: uncertain, because rows were added meanwhile or too many requests are needed. `one instant`: one instant has
- * as many rows as that response.
+ * `moved`: uncertain, because rows were added meanwhile or too many requests are needed. `one instant`: the rows of a
+ * single instant already fill such a response, so the span cannot be halved.
  */
 export type NarrowerFinding = 'nothing new' | 'hidden' | 'moved' | 'one instant'
 
@@ -83,7 +83,7 @@ export interface Evidence {
   readonly claim: Claim
   readonly sentNumber: number
   readonly found: Findings
-  /** True if the service refused a larger page than usual, which was the last way to prove the slice. */
+  /** True if the service refused a larger page than usual, the last way to prove that the slice is complete. */
   readonly isRefused?: boolean
 }
 

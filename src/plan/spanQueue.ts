@@ -12,7 +12,7 @@ const SPARSE_GROWTH = 3
 const HEAP_FAILURES = 3
 /** After more than 3 slices with too many rows and without totals, `shorterLength` also limits the next slice. */
 const HINTED_FAILURES_MAX = 3
-/** If a slice was shortened but still has over 80 % of the rows, many rows probably have the same time (a heap). */
+/** If a shortened slice still has over 80 % of the previous slice's rows, many rows probably have the same time. */
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const HEAP_SIGNS = 2
@@ -58,7 +58,7 @@ export class SpanQueue {
   #isHead = false
   #failures = 0
   #lastOverfullTotal: number | undefined
-  /** Number of slices in a row that were shorter than the slice before but had over `STUCK_SHARE` of its rows. */
+  /** Number of consecutive slices that were shortened but still had over `STUCK_SHARE` of the previous slice's rows. */
   #heapSigns = 0
   #sparseInARow = 0
   /** Length (µs) of the last slice that had neither few nor too many rows. */

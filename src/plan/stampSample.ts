@@ -30,7 +30,7 @@ const SORTED_SHARE = 0.97
 const HEAP_SHARE = 0.95
 /** Share of `rowsPlanned` for the next slice after 1, 2, 3 or more failures, if the density is known (`isKnown`). */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
-/** Used instead of `KNOWN_SHARES` if `isKnown` is false and the rows are sorted by time. */
+/** Shares of `rowsPlanned` like `KNOWN_SHARES`. Used if `isKnown` is false and the rows are sorted by time. */
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
 /** Used instead of `SORTED_SHARES` for unsorted rows. It is low, as the span may have far more rows than one page. */
 const UNSORTED_SHARE = 0.04
@@ -60,7 +60,7 @@ const timesIn = ({ since, until }: Span, stamps: RowStamps): readonly Instant[] 
 
 type Order = 'exact' | 'ascending' | 'descending' | 'none'
 
-/** Returns the order of the rows. `exact`: ascending, and each row has only one time, possibly in several fields. */
+/** Returns how the rows are sorted by time. `exact`: ascending, and all time fields of a row have the same value. */
 function orderOf(rows: readonly RowStamps[]): Order {
   const columns = rows[0]?.length ?? 0
   const agreeing = rows.filter((stamps) => stamps.every((at) => at === stamps[0])).length
@@ -131,7 +131,7 @@ interface Range {
 
 const latestOf = (a: Range, b: Range): Instant => Math.max(a.latest, b.latest) as Instant
 
-/** Returns the range of the rows' earliest times (`entered`) and the range of their latest times (`gone`). */
+/** Returns two ranges over all rows: of each row's earliest time (`entered`) and of each row's latest time (`gone`). */
 function boundsOf(rows: readonly RowStamps[], span: Span): { entered: Range; gone: Range } | undefined {
   const inside = rows.flatMap((stamps) => rangeOf(timesIn(span, stamps)) ?? [])
   const entered = rangeOf(inside.map(({ earliest }) => earliest))

@@ -170,7 +170,7 @@ export class Walk {
     return Math.min(rowsAsked, Math.max(fullPageRows, longestOfRun))
   }
 
-  /** Returns whether the last page is full. The service may then have a next page, even if the total is met. */
+  /** Returns whether the last page is full. A next page may then exist, even if the reported total has been reached. */
   endsFull(profile: PagingProfile): boolean {
     return this.isLastPageFull || (this.lastRows > 0 && this.lastRows >= this.#fullRows(profile))
   }

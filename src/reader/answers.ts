@@ -10,7 +10,7 @@ export interface ReadAnswer extends Pick<QueryEnd, 'columns' | 'warrants'> {
   readonly more: boolean
 }
 
-/** Returns the first rows of a statement, and its warrants. Throws the errors of `Reader.query`. */
+/** Returns a statement's first rows and how complete each report it reads is. Throws the errors of `Reader.query`. */
 export async function readAnswer(
   reader: Reader,
   { sql, rowsMax, ...options }: { readonly sql: string; readonly rowsMax: number } & QueryOptions,

@@ -16,7 +16,7 @@ interface CopyPlaces {
   readonly folder: string
 }
 
-/** Returns a function that shows the newest published copy in views. It does nothing until the first copy exists. */
+/** Returns a function that points the views at the newest published copy. Before the first copy, it does nothing. */
 export function copyShower(database: Database, { published, folder }: CopyPlaces): () => Promise<void> {
   const shown: string[] = []
   let number = 0

@@ -12,7 +12,7 @@ import type { Reader } from './reader.ts'
 
 const ROWS_USUAL = 100
 const ROWS_MAX = 1_000
-/** The rows in an answer have at most this many characters, because an assistant keeps each answer in its memory. */
+/** Limit for all rows of an answer together, because every answer fills part of an assistant's context. */
 const ANSWER_CHARS_MAX = 200_000
 
 const INSTRUCTIONS = `Tables of a reporting service, read with DuckDB SQL. Begin with list_tables.

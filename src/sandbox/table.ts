@@ -10,7 +10,7 @@ import { NEVER, TICKS_PER_DAY, TICKS_PER_SECOND, ticksOfMillis, type Ticks } fro
 /** Maps field names to JSON text. An empty text means that the row does not have the field. */
 export type RawFields = Readonly<Record<string, string>>
 
-/** The JSON text of each item, or one text for the whole collection, which may be malformed. */
+/** The JSON text of each item. If the collection may be malformed, one text for the whole collection. */
 type Content = readonly string[] | string
 
 export interface TrailEntry {

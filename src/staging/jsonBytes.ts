@@ -34,7 +34,7 @@ export class MalformedJson extends Error {
 }
 
 const DEPTH_MAX = 200
-/** A double can change a number with more digits than this. */
+/** A number with more digits than this may lose precision as a double. */
 const DOUBLE_DIGITS = 15
 /** If the exponent is above 290 or below −290, the number may be too large or too small for a double. */
 const DOUBLE_POWER_MAX = 290
@@ -59,7 +59,7 @@ export interface Splice {
   readonly insert: Buffer | Digest
 }
 
-/** Changes `\ud800` (half a surrogate pair) into `\\ud800`, which is ordinary text. */
+/** Inserted before `\ud800` (half a surrogate pair), it turns the escape into ordinary text: `\\ud800`. */
 export const ONE_BACKSLASH = Buffer.from('\\')
 
 /** Returns the largest number of bytes by which the splices (replacements) can lengthen the page. */

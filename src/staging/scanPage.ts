@@ -173,7 +173,7 @@ class PageScan {
   #envelopeField(name: string, at: number): number {
     const spliced = this.#json.splices.length
     const end = this.#json.value(at)
-    // The envelope's values are not written to files, so they need no replacements.
+    // The envelope's values are not written to files, so their splices (text replacements) are not needed.
     this.#json.dropSplices(spliced)
     const isCount = has(this.#json.kind, Kind.integer) && this.#json.whole >= 0
     if (isCount) {

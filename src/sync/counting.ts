@@ -68,7 +68,7 @@ type CountResult = 'recent rows' | 'rows' | 'no row explains the total' | 'total
 interface Comparison {
   readonly context: SyncContext
   readonly reading: Reading
-  /** End of the compared range. The window of this run has read all rows that were created later. */
+  /** End of the compared range. Rows created after this time were all read as part of this run's window. */
   readonly until: Instant
   /** The service's time at the previous comparison. Its total at that time did not include the rows missing now. */
   readonly comparedAt: Instant | undefined

@@ -26,7 +26,7 @@ export interface ReconcileOptions {
   readonly before?: () => Promise<ReportRun>
 }
 
-/** Compares all rows of a report with the service. Throws USAGE_INVALID, MASS_DELETE_STOPPED, errors of runs. */
+/** Compares all rows of a report with the service. Throws USAGE_INVALID, MASS_DELETE_STOPPED, or any error of a run. */
 export async function reconcileReport(given: SyncContext, report: ReportName, options: ReconcileOptions) {
   const declaration = reportOf(report)
   if (declaration.perRecord !== undefined) throw notReconcilable(report)

@@ -1,4 +1,4 @@
-/** Decides whether scheduled work may begin, so that the budget of requests is kept. */
+/** Decides whether scheduled work may begin, so that the request budget is not exceeded. */
 import type { ReportName } from '../../schema/index.ts'
 import { budgetOf, hasRoom, isDue } from '../plan/requestBudget.ts'
 import type { SyncContext } from './context.ts'

@@ -126,7 +126,7 @@ function guessesFrom({ name: report, fields, rows }: SeenReport) {
     const own = isCollection ? `${report}__${column}` : column
     const values = rows.flatMap((row) => (Object.hasOwn(row, name) && (row[name] ?? '') !== '' ? [row[name]] : []))
     const share = `${grouped(values.length)} of ${counted(rows.length, 'row')}`
-    // A deletion flag may have the name of a system column, because it fills this column.
+    // A deletion flag may be named `is_deleted`, like the system column: the flag's value fills that column.
     const isFree = !taken.has(own) || (own === 'is_deleted' && word === 'boolean')
     if (word === undefined || !isFree || !FIELD_NAME.test(name) || !COLUMN_NAME.test(column)) {
       const shown = JSON.stringify(name).replaceAll(/[\p{C}\p{Z}]/gu, ' ')

@@ -1,4 +1,4 @@
-/** `tidemark status`: prints how fresh each report is, and what the worker does. */
+/** `tidemark status`: prints how fresh each report is, and what the worker is doing. */
 import { openStore } from '../../../jobs/stores/openStore.ts'
 import { reportNames } from '../../../schema/index.ts'
 import type { Config } from '../../config/config.ts'

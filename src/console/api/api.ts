@@ -75,7 +75,7 @@ export const answers = <Answer extends z.ZodType, Input extends RouteInput>(
   input?: Input,
 ) => ({ schema: { summary, ...(input as Input), response: { 200: answer } } })
 
-/** Returns a function that does `work` for at most `max` requests at once. The signal aborts when the client leaves. */
+/** Returns a function that runs `work` at most `max` times at once. If the client leaves, `signal` is aborted. */
 export function limitedTo(max: number, what = 'requests are already open') {
   let open = 0
   return async <T>({ raw }: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T> => {

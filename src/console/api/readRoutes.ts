@@ -100,7 +100,7 @@ function addWaitRoute(api: Api, { waitFor }: ReadOptions): void {
   )
 }
 
-/** Sends the answer in pieces, because it can be larger than the memory. After an error, the answer ends incomplete. */
+/** Sends the answer in pieces, because it can be too large for memory. After an error, the response is cut off. */
 function addChangesRoute(api: Api, { openChanges, clock }: ReadOptions): void {
   const limited = limitedTo(FEEDS_MAX)
   const summary = 'The rows that changed since a cursor, each once, and the next cursor'

@@ -98,7 +98,7 @@ async function openAuditCoverage(context: SyncContext, report: ReportName, subje
 
 /**
  * Returns the coverage to store. If an entity was removed from the configuration and added again, all of its trails
- * must be read again. A later `start` is stored too, because trails of new records are read only from that time.
+ * must be read again. A later `start` is stored too, because trails of new records are read from there.
  */
 function auditCoverage(stored: Coverage | undefined, wanted: ReadSettings, askedUntil: Instant | undefined): Coverage {
   const isBack = stored === undefined && askedUntil !== undefined

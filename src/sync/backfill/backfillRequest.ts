@@ -9,7 +9,7 @@ export interface BackfillRequest {
   readonly report: ReportName
   /** If undefined, the range begins at the configured `start` of the report. */
   readonly from: Instant | undefined
-  /** If undefined, the range ends where the open backfill with the same start ends or, without such a backfill, now. */
+  /** Default: the end of the open backfill with the same start. If there is no such backfill, the range ends now. */
   readonly to: Instant | undefined
 }
 

@@ -41,7 +41,7 @@ export class Reading implements AsyncDisposable {
   readonly plan: ReadingPlan
   readonly intake: Intake
   readonly source: SliceSource
-  /** Keys of the rows that `window()` has read by creation time. Undefined if there are more than `RECENT_MAX`. */
+  /** Keys of the rows that `window()` found by filtering on creation time. Undefined if more than `RECENT_MAX`. */
   recent: KeySet | undefined = new KeySet()
   rows = 0
   /** For each row of the current slice that has no deletion flag: its page number. Rows of dropped walks are kept. */

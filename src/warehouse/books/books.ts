@@ -52,7 +52,7 @@ export async function lastWindowOf(sql: Sql, report: string, scope: string): Pro
     SELECT epoch_us(value) AS mark, load_id AS "loadId", epoch_us(updated_at) AS "updatedAt"
     FROM tidemark.marks m WHERE ${isHere} AND ${IS_READ_UP_TO}`)
   const ofLoad = `load_id = ${row?.loadId ?? 0}`
-  // One query for the mark and these two values would take twice as long as two queries.
+  // A single query for `mark`, `until` and `begunAt` would take twice as long as these two queries.
   const [load] = await sql.kept<{ until: Instant | null; begunAt: Instant | null }>(`
     SELECT (SELECT epoch_us(max(until)) FROM tidemark.windows WHERE ${isHere} AND ${ofLoad}) AS until,
       (SELECT epoch_us(min(started_at)) FROM tidemark.runs WHERE run_id IN (SELECT run_id FROM tidemark.loads WHERE ${ofLoad})) AS "begunAt"`)

@@ -30,7 +30,7 @@ function feedTables(table: ReportTable): FeedTable[] {
 function feedSql({ name: table, report, key }: FeedTable): string {
   const ofRemoved = key.map((column, n) => `json_extract_string(b.key, '$[${n}]')::${column.type}`)
   const isSame = key.map((column, n) => `t.${name(column.name)} = ${ofRemoved[n]}`).join(' AND ')
-  // Selects the version of each row that existed at the cursor: it was written up to the cursor, and replaced later.
+  // Selects each row's version at the cursor: it was written at or before the cursor, and replaced after it.
   return `
     CREATE OR REPLACE MACRO changes.${name(table)}(since) AS TABLE
     WITH c AS (SELECT tidemark.load_of_cursor(${text(report)}, since) AS load),
@@ -87,7 +87,7 @@ export async function checkCursor(sql: Pick<Sql, 'rows'>, cursor: Cursor, report
   })
 }
 
-/** Makes all earlier cursors of a report too old, because stored rows have changed without a load. */
+/** Invalidates all earlier cursors of a report, because stored rows have changed without a load. */
 export async function restartFeed(sql: Sql, report: ReportName, reason: string): Promise<void> {
   // This load has no rows. It only exists so that the new state has a number.
   await sql.run(`

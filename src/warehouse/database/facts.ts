@@ -1,9 +1,9 @@
 /**
- * Caches the results of queries on bookkeeping tables and reports, if no other process writes the file. Before a
- * statement that can change a table, the cached results from this table are removed. They are removed again before the
- * end of the transaction, because a query in it can have cached values that a rollback then undoes.
+ * Caches the results of queries on bookkeeping tables and reports, if no other process writes the file. A table's
+ * cached results are removed before each statement that can change it. They are removed again before the transaction
+ * ends, because its own queries may have cached values that a rollback undoes.
  */
-/** A longer result is not cached, because its memory would grow with the rows of a report. */
+/** A result with more rows is not cached, because it would take too much memory. */
 const ROWS_KEPT_MAX = 1_000
 
 export class Facts {

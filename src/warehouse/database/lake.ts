@@ -98,7 +98,7 @@ async function prepare(sql: Pick<Sql, 'run' | 'rows'>, place: LakePlace): Promis
   if (storage !== undefined) await allowStorage(sql, data, storage)
 }
 
-/** Returns the ATTACH statement. SQLite's write-ahead log, which only a writer can begin, lets a writer commit while others read. */
+/** Returns the ATTACH statement. A writer turns on SQLite's write-ahead log, so others can read while it commits. */
 function attachSql({ catalogue, at, data, snapshot }: LakePlace, as: string, access: keyof typeof ACCESS): string {
   const own = catalogue === 'sqlite' ? `${access === 'read' ? '' : WAL}, META_BUSY_TIMEOUT 5000` : ''
   const state = snapshot === undefined ? '' : `, SNAPSHOT_VERSION ${snapshot}`

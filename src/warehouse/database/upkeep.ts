@@ -91,7 +91,7 @@ async function record(sql: Sql, turn: LakeUpkeep): Promise<LakeUpkeep> {
 const CATALOGUE = `__ducklake_metadata_${LAKE}`
 const IN = `${CATALOGUE}.ducklake_`
 
-/** Returns SQL for the number of inlined rows of each table: `table_id`, `inlined`. */
+/** Returns SQL that counts the inlined rows of each table (columns `table_id` and `inlined`). */
 async function inlinedSql(sql: Sql): Promise<string> {
   const tables = await sql.rows<{ count: string }>(`
     SELECT format('SELECT {}, count(*) FROM ${CATALOGUE}.{}', table_id, table_name) AS count FROM ${IN}inlined_data_tables`)
@@ -133,7 +133,7 @@ const FILES = `
     SELECT data_file_id, sum(delete_count) AS rows FROM ${IN}delete_file WHERE end_snapshot IS NULL GROUP BY ALL
   ) d USING (data_file_id) WHERE f.end_snapshot IS NULL`
 
-/** Returns the steps of the tables that need upkeep. Tables with many small files are first. */
+/** Returns the upkeep steps for the tables that need them. Tables with many small files are first. */
 async function stepsOfTables(sql: Sql): Promise<Step[]> {
   const tables = await sql.rows<Readonly<Record<'id' | 'small', number> & Record<'schema' | 'name', string>>>(`
     WITH files AS (

@@ -73,7 +73,7 @@ interface AnyLoad {
   readonly followers?: readonly Follower[] | undefined
   /** For kind `changes`: the modification times that earlier windows have read. A new row with such a time is late. */
   readonly previousRead?: PreviousRead | undefined
-  /** `reread`: set if a comparison of counts requests the rows. Each new row is late by at least this time (ms). */
+  /** For a `reread` after a comparison of counts: each new row is late by at least this time (ms). */
   readonly lateMs?: number | undefined
   /** `backfill`: the window of the backfill that this load completes. Set only for the last load of the window. */
   readonly completes?: CompletedWindow | undefined

@@ -58,7 +58,7 @@ export interface CarriedCollection {
 export interface RowReading {
   readonly columns: readonly StagedColumn[]
   readonly collections: readonly CarriedCollection[]
-  /** True if some values possibly do not fit their columns. The column `~misfits` of `staged` lists these values. */
+  /** True if some values may not fit their columns. The column `~misfits` of `staged` lists these values. */
   readonly mayMisfit: boolean
   /** Returns the SQL condition that a row `s` of the table `staged` contains this field of the service. */
   readonly carries: (field: string) => string

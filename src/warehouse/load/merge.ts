@@ -103,7 +103,7 @@ function createWinSql(load: Merging, target: string): string {
       AND (t._row_hash IS DISTINCT FROM s."~row_hash" OR t.is_deleted <> ${deletedNow}))`
 }
 
-/** Returns the SQL condition that the staged row is newer. Times of requests decide first, then modification times. */
+/** Returns a SQL condition: true if the staged row is newer. Request times decide first, then modification times. */
 function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumns }: Merging): string {
   const { serviceNow, kind } = input
   const columns = columnNames(staged.columns)

@@ -19,11 +19,11 @@ const OWN_TABLES = ['"tidemark"."layout"', '"tidemark"."settings"']
 export interface MovedTable {
   readonly table: string
   readonly rows: number
-  /** False if an earlier attempt has copied the table. */
+  /** True if this attempt copied the table. False if an earlier attempt had already copied it. */
   readonly copied: boolean
 }
 
-/** Marks a new warehouse as not filled. It gets the number mark of its source, on which the hashes of rows depend. */
+/** Marks a new warehouse as not filled. Stores the source's prefix for long numbers, as row hashes depend on it. */
 export async function beginMove(sql: Sql, numberMark: string, lake: LakePlace | undefined): Promise<void> {
   const [data, marks] = ['**/*.parquet', 'tidemark-lake-*.csv'].map((files) => text(`${lake?.data}${files}`))
   const [found] = lake === undefined ? [] : await sql.rows<{ file: string }>(`FROM glob([${data}, ${marks}]) LIMIT 1`)

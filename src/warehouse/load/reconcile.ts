@@ -70,7 +70,7 @@ export async function beginReconcile(sql: Sql, place: ReconcilePlace, begun: Ope
       ${time(begun.startedAt)}, NULL, NULL, 0, 0, 0, 0, 0, ${askedSql(place.asked)})`)
 }
 
-/** Stores the returned keys, the number of corrected rows, and `reached`. Call this in the load's transaction. */
+/** Stores the returned keys, the number of corrected rows and the time reached. Call it in the load's transaction. */
 export async function recordReconcileStep(sql: Sql, load: Writing, step: ReconcileProgress & MergeCounts) {
   const { report, staged } = load
   const { reconcileId, reached, inserted, updated } = step

@@ -100,7 +100,7 @@ interface ColumnReading {
   readonly isChild: boolean
   readonly column: DiscoveredColumn
   readonly type: ColumnType
-  /** SQL condition: the row's original JSON contains the value, even if the column does not. */
+  /** SQL condition that is true if the row's original JSON contains the value, even if the column does not. */
   readonly keeps: string
   /** The column with the original JSON: `_extra` or, in a child table, `_payload`. */
   readonly json: string

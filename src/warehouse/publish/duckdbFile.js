@@ -27,7 +27,7 @@ export async function headersOf(/** @type {import('node:fs/promises').FileHandle
   await file.read(bytes, 0, HEADERS_BYTES, 0)
   const main = bytes.subarray(0, HEADER_BYTES)
   const states = [1, 2].map((at) => wordsOf(bytes.subarray(at * HEADER_BYTES, (at + 1) * HEADER_BYTES)))
-  // DuckDB writes the second and the third header in turns. When DuckDB opens the file, it uses the newer of the two.
+  // DuckDB alternates between writing the second and the third header. When it opens the file, it uses the newer one.
   const [newer = new BigUint64Array()] = states.toSorted((a, b) =>
     (b[ITERATION] ?? 0n) > (a[ITERATION] ?? 0n) ? 1 : -1,
   )

@@ -41,7 +41,7 @@ export const childKey = ({ key }: Pick<ReportTable, 'key'>): readonly string[] =
 export interface VersionsToClose {
   readonly table: string
   readonly key: readonly string[]
-  /** Query with the columns `tid` (a row's rowid) and `until` (the service's time of the version that replaces it). */
+  /** Query with the columns `tid` (a row's rowid) and `until` (when the version ended, by the service's clock). */
   readonly rows: string
 }
 

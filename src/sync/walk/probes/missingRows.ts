@@ -13,8 +13,8 @@ import { keylessOf, questionFor, type SliceSource } from '../walkPages.ts'
 const NARROWER_REQUESTS_MAX = 16
 
 /**
- * Requests both halves of the span. If the response for a half is as long as for the span, cuts the half again. A
- * service that ignores page numbers and shortens every response returns the missing rows for a smaller span.
+ * Requests both halves of the span. If a half returns as many rows as the whole span, it is halved again. A service
+ * that ignores page numbers and shortens every response returns the missing rows for a smaller span.
  */
 export async function probeNarrower({ source, slice, first }: ProbedSlice, walk: Walk): Promise<NarrowerFinding> {
   const { pages } = source
