@@ -29,7 +29,7 @@ import {
   type StorageWorld,
 } from './storageWorld.ts'
 
-/** A kill and its checks take 10 s to 2 minutes. Set TIDEMARK_TEST_KILLS for more kills. */
+/** A kill and its checks take 7 to 16 s. Set TIDEMARK_TEST_KILLS for more kills. */
 const KILLS = Number(process.env['TIDEMARK_TEST_KILLS'] ?? 3)
 const LIMITS = { timeout: (KILLS + 5) * 180_000 }
 const SEED = 20_261_126
