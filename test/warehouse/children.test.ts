@@ -3,7 +3,9 @@ import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { events } from '../../schema/reports/events.ts'
 import { plusMs } from '../../src/instant.ts'
-import { aWarehouse, loadRows, NOON, type OpenWarehouse, texts } from '../support/warehouse.ts'
+import type { AroundStatement } from '../../src/warehouse/database/duckdb.ts'
+import { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { aFolder, aWarehouse, loadRows, NOON, type OpenWarehouse, texts } from '../support/warehouse.ts'
 
 let opened: OpenWarehouse
 beforeAll(async () => {
@@ -169,6 +171,34 @@ describe('the children of a row', () => {
       { id: '2', v: '2', is_deleted: 'false', _delete_evidence: null, _load_id: String(second.loadId) },
       { id: '3', v: '1', is_deleted: 'true', _delete_evidence: 'absence', _load_id: String(second.loadId) },
       { id: '4', v: '1', is_deleted: 'false', _delete_evidence: null, _load_id: String(second.loadId) },
+    ])
+  })
+
+  it('of several collections share statements, and the table of an unchanged collection is not written', async () => {
+    await using folder = await aFolder()
+    const path = `${folder.path}/warehouse.duckdb`
+    const statements: string[] = []
+    const around: AroundStatement = (sql, run) => {
+      statements.push(...sql.split(';'))
+      return run()
+    }
+    await using warehouse = await Warehouse.open({ path, memory: '512MB', around })
+    const place = { warehouse, path, folder: folder.path, [Symbol.asyncDispose]: () => Promise.resolve() }
+    const load = (v: number, minute: number) =>
+      loadRows(place, events, [{ eventId: 1, meetingRooms: [{ id: 1, v }], assignments: [{ id: 1, v: 1 }] }], {
+        observedAt: plusMs(NOON, minute * 60_000),
+      })
+    await load(1, 0)
+    statements.length = 0
+    expect((await load(2, 1)).childrenWritten).toBe(1)
+    const found = (part: string) => statements.filter((each) => each.includes(part)).length
+    expect([found('read_csv('), found('TEMP TABLE held'), found('INSERT INTO tidemark.replaced')]).toEqual([1, 1, 2])
+    const writes = ['INSERT INTO', 'DELETE FROM'].map((verb) =>
+      ['meeting_rooms', 'assignments'].map((table) => found(`${verb} main."events__${table}"`)),
+    )
+    expect(writes).toEqual([
+      [1, 0],
+      [1, 0],
     ])
   })
 

@@ -3,10 +3,11 @@ import { CHILD_COLUMNS, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { DiscoveredColumn } from '../../plan/columns.ts'
 import { has, NESTED } from '../../plan/kinds.ts'
 import { CHILD_ID_FIELD } from '../../plan/stagedNames.ts'
+import type { CatalogField } from '../../staging/catalog.ts'
 import { alwaysFits, castOf, misfits } from './casts.ts'
 import { CHILD_DELETED_FIELD, itemIsNested, itemsSql, itemText, itemValue } from './items.ts'
 import { type Sql, name, names, sameSql, text } from '../database/sql.ts'
-import { childKey, recordReplaced } from '../tables/versions.ts'
+import { childKey, closeVersions, insertReplacedSql, rowKeySql } from '../tables/versions.ts'
 import type { CarriedCollection, Merging } from './loading.ts'
 import { misfitKey, misfitSql } from './misfits.ts'
 
@@ -14,51 +15,69 @@ interface ChildMerge extends Merging, CarriedCollection {
   readonly childColumns: readonly DiscoveredColumn[]
 }
 
+/** Collections of which all items together have at most this number of bytes share statements. */
+const SHARED_BYTES_MAX = 8 * 2 ** 20
+
 /** Writes child rows for the rows that the temporary table `win` lists. Returns how many child rows were written. */
 export async function mergeChildren(sql: Sql, load: Merging, replaces: boolean): Promise<number> {
+  const all = load.staged.collections
+    .map((each) => ({ ...load, ...each, childColumns: load.discovered(each.child.name) }))
+    .filter(({ items }) => items !== undefined || replaces)
+  const isStraight = (parts: ChildMerge) =>
+    !replaces && parts.items?.ids !== 'unsure' && misfitsSql(parts, 0) === undefined
   let written = 0
-  for (const collection of load.staged.collections) {
-    const { child, items } = collection
-    const parts = { ...load, ...collection, childColumns: load.discovered(child.name) }
-    if (items !== undefined || replaces) written += await mergeCollection(sql, parts, replaces)
+  for (const parts of all.filter(isStraight)) {
+    const [inserted] = await sql.rowsInOrder<{ Count: number }>(insertSql(parts, `(${childItemsSql([parts])})`))
+    written += inserted?.Count ?? 0
   }
+  const others = all.filter((parts) => !isStraight(parts))
+  const isSmall = all.reduce((sum, { items }) => sum + (items?.bytes ?? 0), 0) <= SHARED_BYTES_MAX
+  for (const group of isSmall ? [others] : others.map((each) => [each]))
+    if (group.length > 0) written += await mergeCollections(sql, group, replaces)
   return written
 }
 
-async function mergeCollection(sql: Sql, parts: ChildMerge, replaces: boolean): Promise<number> {
-  const keysAreSure = parts.items?.ids !== 'unsure'
-  const misfit = misfitsSql(parts)
-  if (!replaces && keysAreSure && misfit === undefined) return insertChildren(sql, parts, `(${childItemsSql(parts)})`)
-  await sql.rowsInOrder(`CREATE OR REPLACE TEMP TABLE child_items AS ${childItemsSql(parts)}`)
-  if (!keysAreSure) await correctKeys(sql)
-  if (misfit !== undefined) await sql.run(misfit)
-  return insertChildren(sql, parts, replaces ? await replaceStoredChildren(sql, parts) : 'child_items')
+type Group = readonly ChildMerge[]
+
+/** In the temporary tables `child_items` and `held`, the column `n` is the place of the collection in `group`. */
+async function mergeCollections(sql: Sql, group: Group, replaces: boolean): Promise<number> {
+  await sql.rowsInOrder(`CREATE OR REPLACE TEMP TABLE child_items AS ${childItemsSql(group)}`)
+  if (group.some(({ items }) => items?.ids === 'unsure')) await correctKeys(sql)
+  const checks = group.flatMap((parts, n) => misfitsSql(parts, n) ?? [])
+  if (checks.length > 0) await sql.run(checks.join('; '))
+  if (replaces) await replaceStoredChildren(sql, group)
+  const counts = await sql.rows<{ n: number; items: number }>('SELECT n, count(*) AS items FROM child_items GROUP BY n')
+  const inserts = counts.map(({ n }) => insertSql(group[n] as ChildMerge, `(FROM child_items WHERE n = ${n})`))
+  if (inserts.length > 0) await sql.run(inserts.join('; '))
+  return counts.reduce((sum, { items }) => sum + items, 0)
 }
 
-async function insertChildren(sql: Sql, parts: ChildMerge, items: string): Promise<number> {
-  const target = `main.${name(parts.child.name)}`
+function insertSql(parts: ChildMerge, items: string): string {
   const columns = names([...parts.table.key, ...CHILD_COLUMNS, ...parts.childColumns, ...SYSTEM_COLUMNS])
-  const [written] = await sql.rowsInOrder<{ Count: number }>(
-    `INSERT INTO ${target} (${columns}) SELECT ${childValuesSql(parts)} FROM ${items} k`,
-  )
-  return written?.Count ?? 0
+  return `INSERT INTO main.${name(parts.child.name)} (${columns}) SELECT ${childValuesSql(parts)} FROM ${items} k`
 }
 
 const fieldNamed = ({ field }: ChildMerge, wire: string) => field.elements?.field(wire)
 
 /** Returns a query for the items of written rows. Run it with `rowsInOrder`, so that DuckDB streams the items. */
-function childItemsSql(parts: ChildMerge): string {
-  const [idField, flag] = [fieldNamed(parts, CHILD_ID_FIELD), fieldNamed(parts, CHILD_DELETED_FIELD)]
-  const id = idField === undefined ? 'NULL::VARCHAR' : itemText(idField, 'i')
-  const deleted =
-    flag === undefined ? 'false' : `coalesce(${castOf(itemText(flag, 'i'), 'BOOLEAN', flag.kinds)}, false)`
-  const items = itemsSql(parts.items, parts.field.elements?.fields)
-  const key = names(parts.table.key)
+function childItemsSql(group: Group): string {
+  const [{ table }] = group as readonly [ChildMerge, ...ChildMerge[]]
+  const ofCollection = (wire: string, valueOf: (field: CatalogField | undefined) => string) =>
+    `CASE n ${group.map((parts, n) => `WHEN ${n} THEN ${valueOf(fieldNamed(parts, wire))}`).join(' ')} END`
+  const id = ofCollection(CHILD_ID_FIELD, (field) => (field ? itemText(field, 'i') : 'NULL::VARCHAR'))
+  const deleted = ofCollection(CHILD_DELETED_FIELD, (flag) =>
+    flag === undefined ? 'false' : `coalesce(${castOf(itemText(flag, 'i'), 'BOOLEAN', flag.kinds)}, false)`,
+  )
+  const fields = group.map((parts) => parts.field.elements?.fields ?? [])
+  const [longest] = fields.toSorted((one, other) => other.length - one.length)
+  const sent = group.flatMap(({ items }) => items ?? [])
+  const places = group.flatMap(({ items }, n) => (items === undefined ? [] : [n]))
+  const key = names(table.key)
   return `
-    SELECT s.sid, ${names(parts.table.key, 's')}, s.observed_at, i.*, ${id} AS id_sent,
-      coalesce(${id}, i.position::VARCHAR) AS child_key, hash(i.sent, i.position) AS row_hash,
+    SELECT ([${places.join(', ')}]::INTEGER[])[i.file_index::BIGINT + 1] AS n, s.sid, ${names(table.key, 's')}, s.observed_at, i.*, ${id} AS id_sent,
+      coalesce(id_sent, i.position::VARCHAR) AS child_key, hash(i.sent, i.position) AS row_hash,
       ${deleted} AS deleted, s.observed_at AS deleted_seen_at
-    FROM ${items} i
+    FROM ${itemsSql(sent, longest)} i
     JOIN (
       SELECT rowid AS sid, ${key}, "~ordinal" AS ordinal, "~observed_at" AS observed_at
       FROM staged WHERE rowid IN (SELECT sid FROM win)) s ON s.ordinal = i.ordinal`
@@ -70,68 +89,84 @@ const HASHES = `length(id_sent) - length(ltrim(id_sent, '#'))`
 async function correctKeys(sql: Sql): Promise<void> {
   const [ids] = await sql.rows<{ items: number; withId: number; doubled: number }>(`
     SELECT count(*) AS items, count(id_sent) AS "withId",
-      count(id_sent) - count(DISTINCT (sid, id_sent)) FILTER (id_sent IS NOT NULL) AS doubled
+      count(id_sent) - count(DISTINCT (n, sid, id_sent)) FILTER (id_sent IS NOT NULL) AS doubled
     FROM child_items`)
   if (ids === undefined || ids.withId === 0 || (ids.withId === ids.items && ids.doubled === 0)) return
   // A position gets one more # than any id, so no two keys are equal. With the ids a and #b, position 3 becomes ##3.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE child_items AS
     SELECT * EXCLUDE (child_key, own),
-      CASE WHEN own THEN id_sent ELSE repeat('#', coalesce(1 + max(${HASHES}) FILTER (own) OVER (PARTITION BY sid), 0)) || position END
+      CASE WHEN own THEN id_sent ELSE repeat('#', coalesce(1 + max(${HASHES}) FILTER (own) OVER (PARTITION BY n, sid), 0)) || position END
         AS child_key
     FROM (
-      SELECT *, coalesce(id_sent IS NOT NULL AND count(*) OVER (PARTITION BY sid, id_sent) = 1, false) AS own
+      SELECT *, coalesce(id_sent IS NOT NULL AND count(*) OVER (PARTITION BY n, sid, id_sent) = 1, false) AS own
       FROM child_items)`)
 }
 
-/** Deletes replaced children and marks missing children as deleted. Returns SQL that selects the children to write. */
-async function replaceStoredChildren(sql: Sql, parts: ChildMerge): Promise<string> {
-  const { table, child, history } = parts
-  const target = `main.${name(child.name)}`
-  const match = sameSql(table.key, 'c', 's')
-  // If the field contains a single object, the new object replaces the stored one, even if their keys differ.
-  const isSent = child.holds === 'many' ? 'k.sid IS NOT NULL' : 's.rowid IN (SELECT sid FROM child_items)'
-  await sql.run(`
-    CREATE OR REPLACE TEMP TABLE held AS
-    SELECT c.rowid AS tid, s.rowid AS sid, c._child_key AS child_key, s."~observed_at" AS observed_at,
-      c.is_deleted AS was_deleted, CASE WHEN c.is_deleted THEN c._deleted_seen_at END AS deleted_seen_at,
-      ${isSent} AS is_sent, coalesce(k.row_hash = c._row_hash AND k.deleted = c.is_deleted, false) AS is_same
-    FROM ${target} c JOIN staged s ON ${match} JOIN win w ON w.sid = s.rowid
-    LEFT JOIN child_items k ON k.sid = s.rowid AND k.child_key = c._child_key
-    WHERE w.replaced IS NOT NULL AND s.${name(parts.column)} IS NOT NULL`)
-  const [counts] = await sql.rows<{ held: number; goes: number; left: number }>(`
-    SELECT count(*) AS held, count(*) FILTER (${IS_REPLACED_OR_REMOVED}) AS goes, count(*) FILTER (${IS_REMOVED}) AS left FROM held h`)
-  if (counts === undefined || counts.held === 0) return 'child_items'
-  if (counts.goes > 0) {
-    await recordReplaced(sql, history, {
-      table: child.name,
-      key: childKey(table),
-      loadId: parts.loadId,
-      rows: `SELECT h.tid, h.observed_at AS until FROM held h WHERE ${IS_REPLACED_OR_REMOVED}`,
-    })
-    if (counts.left > 0) await sql.run(insertRemovedSql(target, parts.loadId))
-    await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT h.tid FROM held h WHERE ${IS_REPLACED_OR_REMOVED})`)
+/** Deletes replaced children and marks missing children as deleted. Leaves only children to write in `child_items`. */
+async function replaceStoredChildren(sql: Sql, group: Group): Promise<void> {
+  const [{ table, history, loadId }] = group as readonly [ChildMerge, ...ChildMerge[]]
+  await sql.run(createHeldSql(group))
+  const counts = await sql.rows<{ n: number; goes: number; left: number; reset: number }>(`
+    DELETE FROM child_items WHERE rowid IN (SELECT kid FROM held WHERE is_same);
+    SELECT n, count(*) FILTER (${IS_REPLACED_OR_REMOVED}) AS goes, count(*) FILTER (${IS_REMOVED}) AS left,
+      count(deleted_seen_at) AS reset FROM held h GROUP BY n HAVING goes + reset > 0`)
+  if (counts.length === 0) return
+  const children = group.map(({ child }) => text(child.name)).join(', ')
+  const replaced = `SELECT [${children}][h.n + 1], h.row_key, h.load_id, h.was_deleted FROM held h WHERE ${IS_REPLACED_OR_REMOVED}`
+  const statements = [insertReplacedSql(replaced, loadId)]
+  for (const { n, goes, left, reset } of counts) {
+    const { child } = group[n] as ChildMerge
+    const rows = `held h WHERE h.n = ${n} AND ${IS_REPLACED_OR_REMOVED}`
+    const closing = `SELECT h.tid, h.observed_at AS until FROM ${rows}`
+    await closeVersions(sql, history, { table: child.name, key: childKey(table), rows: closing })
+    if (reset > 0) statements.push(KEEP_DELETED_SEEN_AT)
+    if (left > 0) statements.push(insertRemovedSql(`main.${name(child.name)}`, n, loadId))
+    if (goes > 0) statements.push(`DELETE FROM main.${name(child.name)} WHERE rowid IN (SELECT h.tid FROM ${rows})`)
   }
-  // Older versions of Tidemark could store two children with one key. GROUP BY prevents writing a child twice.
-  return `(
-    SELECT k.* REPLACE (coalesce(h.deleted_seen_at, k.deleted_seen_at) AS deleted_seen_at)
-    FROM child_items k LEFT JOIN (
-      SELECT sid, child_key, max(deleted_seen_at) AS deleted_seen_at, bool_or(is_same) AS is_same
-      FROM held GROUP BY sid, child_key) h ON h.sid = k.sid AND h.child_key = k.child_key
-    WHERE h.is_same IS NOT true)`
+  await sql.run(statements.join('; '))
+}
+
+const KEEP_DELETED_SEEN_AT = `
+  UPDATE child_items k SET deleted_seen_at = h.deleted_seen_at
+  FROM (SELECT kid, max(deleted_seen_at) AS deleted_seen_at FROM held GROUP BY kid) h
+  WHERE h.kid = k.rowid AND h.deleted_seen_at IS NOT NULL`
+
+/** Returns the statement that creates the temporary table `held` of the stored children of replaced rows. */
+function createHeldSql(group: Group): string {
+  const [{ table }] = group as readonly [ChildMerge, ...ChildMerge[]]
+  const key = childKey(table)
+  const stored = group.map(
+    ({ child }, n) =>
+      `SELECT ${n} AS n, rowid AS tid, ${names(key)}, is_deleted, _deleted_seen_at, _load_id, _row_hash FROM main.${name(child.name)}`,
+  )
+  const carried = group.map((parts, n) => `WHEN ${n} THEN s.${name(parts.column)} IS NOT NULL`)
+  // If the field contains a single object, the new object replaces the stored one, even if their keys differ.
+  const single = group.flatMap(({ child }, n) => (child.holds === 'many' ? [] : [n]))
+  const isAnySent = '(c.n, s.rowid) IN (SELECT (n, sid) FROM child_items)'
+  const orSingle = single.length === 0 ? '' : `OR c.n IN (${single.join(', ')}) AND ${isAnySent}`
+  return `
+    CREATE OR REPLACE TEMP TABLE held AS
+    SELECT c.n, c.tid, ${rowKeySql(key, 'c')} AS row_key, c._load_id AS load_id, k.rowid AS kid, s."~observed_at" AS observed_at,
+      c.is_deleted AS was_deleted, CASE WHEN c.is_deleted THEN c._deleted_seen_at END AS deleted_seen_at,
+      (k.sid IS NOT NULL ${orSingle}) AS is_sent,
+      coalesce(k.row_hash = c._row_hash AND k.deleted = c.is_deleted, false) AS is_same
+    FROM (${stored.join(' UNION ALL ')}) c JOIN staged s ON ${sameSql(table.key, 'c', 's')} JOIN win w ON w.sid = s.rowid
+    LEFT JOIN child_items k ON k.n = c.n AND k.sid = s.rowid AND k.child_key = c._child_key
+    WHERE w.replaced IS NOT NULL AND CASE c.n ${carried.join(' ')} END`
 }
 
 const IS_REMOVED = 'NOT h.is_sent AND NOT h.was_deleted'
 const IS_REPLACED_OR_REMOVED = 'NOT h.is_same AND (h.is_sent OR NOT h.was_deleted)'
 
-const insertRemovedSql = (target: string, loadId: number): string => `
+const insertRemovedSql = (target: string, n: number, loadId: number): string => `
   INSERT INTO ${target} BY NAME
   SELECT c.* REPLACE (true AS is_deleted, 'absence' AS _delete_evidence, h.observed_at AS _deleted_seen_at,
     ${loadId}::BIGINT AS _load_id)
   FROM held h JOIN ${target} c ON c.rowid = h.tid
-  WHERE ${IS_REMOVED}`
+  WHERE h.n = ${n} AND ${IS_REMOVED}`
 
-function misfitsSql(parts: ChildMerge): string | undefined {
+function misfitsSql(parts: ChildMerge, n: number): string | undefined {
   const flag: DiscoveredColumn = { name: 'is_deleted', field: CHILD_DELETED_FIELD, type: 'BOOLEAN' }
   const found = [...parts.childColumns, flag].flatMap(({ name: column, field: wire, type }) => {
     const field = fieldNamed(parts, wire)
@@ -146,7 +181,7 @@ function misfitsSql(parts: ChildMerge): string | undefined {
     SELECT ${text(parts.child.name)}, m.column, parent || ':' || child_key, m.value, m.reason, seen FROM (
       SELECT ${key} AS parent, k.child_key, k.observed_at AS seen,
         unnest(list_filter([${found.join(', ')}], lambda x: x IS NOT NULL)) AS m
-      FROM child_items k)`
+      FROM child_items k WHERE k.n = ${n})`
 }
 
 function childValuesSql(parts: ChildMerge): string {

@@ -14,14 +14,14 @@ const BUFFER_BYTES_MIN = 4 * 1024 * 1024
 
 const columnOf = (field: CatalogField): string => `f${field.id}`
 
-/** Returns a table expression of items: the columns `ordinal`, `position`, `sent` and one column for each field. */
-export function itemsSql(items: StagedCollection | undefined, fields: readonly CatalogField[] = []): string {
+/** Returns a table expression of items: `file_index` (place in `all`), `ordinal`, `position`, `sent`, and the fields. */
+export function itemsSql(all: readonly StagedCollection[], fields: readonly CatalogField[] = []): string {
   const ofFields = fields.slice(0, ITEM_FIELDS_MAX).map((field) => [columnOf(field), 'VARCHAR'])
   const columns = [['ordinal', 'BIGINT'], ['position', 'INTEGER'], ['sent', 'VARCHAR'], ...ofFields]
-  if (items === undefined)
-    return `(SELECT ${columns.map(([each, type]) => `NULL::${type} AS ${each}`).join(', ')} WHERE false)`
-  const line = items.lineBytesMax + 1
-  return `read_csv(${text(items.file)}, columns = {${columns.map(([each, type]) => `${each}: '${type}'`).join(', ')}},
+  if (all.length === 0)
+    return `(SELECT ${columns.map(([each, type]) => `NULL::${type} AS ${each}`).join(', ')}, 0 AS file_index WHERE false)`
+  const line = Math.max(...all.map((items) => items.lineBytesMax)) + 1
+  return `read_csv([${all.map((items) => text(items.file)).join(', ')}], columns = {${columns.map(([each, type]) => `${each}: '${type}'`).join(', ')}},
     delim = '\t', quote = '', escape = '', nullstr = ${text(NO_VALUE)}, null_padding = true, header = false,
     auto_detect = false, max_line_size = ${line}, buffer_size = ${Math.max(BUFFER_BYTES_MIN, 2 * line)})`
 }

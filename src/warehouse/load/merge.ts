@@ -6,7 +6,7 @@ import { CLOCK_GRAIN_MS, HEAD_MS_MAX } from '../../plan/window.ts'
 import { onlyRow, type Sql, name, names, sameSql, text, time } from '../database/sql.ts'
 import { castOf, memberOf } from './casts.ts'
 import { Kind } from '../../plan/kinds.ts'
-import { recordReplaced } from '../tables/versions.ts'
+import { closeVersions, insertReplacedSql, rowKeySql } from '../tables/versions.ts'
 import type { GoneKeys, LoadCounts, MergeCounts } from './loadInput.ts'
 import type { Loading, Merging, StagedColumn } from './loading.ts'
 import { isLaterSql, isNewerSql } from './rowVersion.ts'
@@ -42,12 +42,11 @@ export async function merge(sql: Sql, load: Merging): Promise<MergeCounts> {
   const rows = isAll ? 'staged s' : 'win w JOIN staged s ON s.rowid = w.sid'
   await sql.run(insertRowsSql(load, { columns: staged.columns, rows, replaced }))
   if (replaced !== undefined) {
-    await recordReplaced(sql, load.history, {
-      table: table.name,
-      key: table.key,
-      loadId,
-      rows: `SELECT w.replaced AS tid, s."~observed_at" AS until FROM win w JOIN staged s ON s.rowid = w.sid WHERE w.replaced IS NOT NULL`,
-    })
+    const rows = 'FROM win w JOIN staged s ON s.rowid = w.sid WHERE w.replaced IS NOT NULL'
+    const stored = `SELECT ${text(table.name)}, ${rowKeySql(table.key, 's')}, w.load_id, w.was_deleted ${rows}`
+    await sql.run(insertReplacedSql(stored, loadId))
+    const closing = `SELECT w.replaced AS tid, s."~observed_at" AS until ${rows}`
+    await closeVersions(sql, load.history, { table: table.name, key: table.key, rows: closing })
     await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT replaced FROM win WHERE replaced IS NOT NULL)`)
   }
   return { inserted: wins - updated, updated, unchanged: staged.rows - wins, deleted, late }
@@ -96,7 +95,7 @@ function createWinSql(load: Merging, target: string): string {
   return `
     CREATE OR REPLACE TEMP TABLE win AS
     SELECT s.rowid AS sid, t.rowid AS replaced, ${deletedNow} AND NOT coalesce(t.is_deleted, false) AS deleted,
-      t._row_hash IS NOT NULL OR t.rowid IS NULL AS is_changed
+      t._row_hash IS NOT NULL OR t.rowid IS NULL AS is_changed, t._load_id AS load_id, t.is_deleted AS was_deleted
     FROM staged s LEFT JOIN ${target} t ON ${match} LEFT JOIN tidemark.loads l ON l.load_id = t._load_id
     WHERE t.rowid IS NULL OR (
       ${stagedWinsSql(load)}

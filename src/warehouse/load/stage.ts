@@ -80,7 +80,7 @@ async function rejectItems(sql: Sql, { table, segment, discovered }: Reading): P
     const reasons = unknown.map((field) => `WHEN ${itemText(field, 'i')} IS NOT NULL THEN ${unknownField(field)}`)
     await sql.run(`
       UPDATE staged SET "~reason" = ${text(`${items.field}: `)} || b.reason
-      FROM (SELECT i.ordinal, any_value(CASE ${reasons.join(' ')} END) AS reason FROM ${itemsSql(items, fields)} i GROUP BY ALL) b
+      FROM (SELECT i.ordinal, any_value(CASE ${reasons.join(' ')} END) AS reason FROM ${itemsSql([items], fields)} i GROUP BY ALL) b
       WHERE b.ordinal = staged."~ordinal" AND staged."~reason" IS NULL AND b.reason IS NOT NULL`)
   }
 }
@@ -144,7 +144,7 @@ function restoreItemsSql(items: StagedCollection, { catalog }: Segment): string 
       ELSE replace(f.row, json_extract(f.row, ${at})::VARCHAR, CASE json_type(f.row, ${at}) WHEN 'ARRAY' THEN '[' || i.sent || ']' ELSE i.sent END)
       END AS row
     FROM refused f LEFT JOIN (
-      SELECT ordinal, string_agg(sent, ',' ORDER BY position) AS sent FROM ${itemsSql(items, field?.elements?.fields)}
+      SELECT ordinal, string_agg(sent, ',' ORDER BY position) AS sent FROM ${itemsSql([items], field?.elements?.fields)}
       WHERE ordinal IN (SELECT ordinal FROM refused) GROUP BY ordinal) i USING (ordinal);`
 }
 

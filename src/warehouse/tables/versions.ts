@@ -52,16 +52,18 @@ export async function recordReplaced(
   { loadId, ...closing }: VersionsToClose & { readonly loadId: number },
 ): Promise<void> {
   const { table, key, rows } = closing
-  // Readers never saw versions that this load itself has written, so the change feed does not need them.
-  await sql.run(`
-    INSERT INTO tidemark.replaced
-    SELECT ${text(table)}, ${rowKeySql(key, 'c')}, c._load_id, c.is_deleted, ${loadId}
-    FROM main.${name(table)} c JOIN (${rows}) r ON r.tid = c.rowid WHERE c._load_id < ${loadId}`)
+  const stored = `SELECT ${text(table)}, ${rowKeySql(key, 'c')}, c._load_id, c.is_deleted`
+  await sql.run(insertReplacedSql(`${stored} FROM main.${name(table)} c JOIN (${rows}) r ON r.tid = c.rowid`, loadId))
   await closeVersions(sql, history, closing)
 }
 
+/** Returns the statement that records rows for the change feed: their table, key, load and whether they are deleted. */
+export const insertReplacedSql = (rows: string, loadId: number): string =>
+  // Readers never saw versions that this load itself has written, so the change feed does not need them.
+  `INSERT INTO tidemark.replaced SELECT *, ${loadId} FROM (${rows}) r("table", key, load_id, was_deleted) WHERE load_id < ${loadId}`
+
 /** Stores rows as closed versions. Call this before the rows are replaced or deleted. */
-async function closeVersions(sql: Sql, history: History | undefined, closing: VersionsToClose): Promise<void> {
+export async function closeVersions(sql: Sql, history: History | undefined, closing: VersionsToClose): Promise<void> {
   if (history === undefined) return
   const closed = `history.${name(closedName(closing.table))}`
   await sql.run(`
