@@ -128,6 +128,20 @@ export const problemText = (
     ? ''
     : `${`${subject} ${state}`.trimEnd()}: ${line(withoutSubject(problem.message, subject))} (${problem.code})\n  what to do: ${line(problem.cure)}\n`
 
+interface Failure {
+  readonly report: string
+  readonly state?: string
+  readonly error?: Pick<Problem, 'code' | 'message' | 'cure'> | null | undefined
+}
+
+/** Returns the problems of reports. Those with the same text become one: `events, budgets failed: …`. */
+export function problemsText(outcomes: readonly Failure[]): string {
+  const alike = Map.groupBy(outcomes, ({ report, error, state }) =>
+    problemText(report, error ?? undefined, state).slice(report.length),
+  )
+  return [...alike].map(([text, all]) => text && all.map(({ report }) => report).join(', ') + text).join('')
+}
+
 /** Removes the subject, such as `events: `, because the caller has already printed it. */
 export const withoutSubject = (message: string, subject: string): string =>
   message.startsWith(`${subject}: `) ? message.slice(subject.length + 2) : message

@@ -2,13 +2,15 @@
 import { Command, CommanderError } from 'commander'
 import { SyncError, asSyncError } from '../errors.ts'
 import { addCommands } from './commands.ts'
+import { withWholeHints } from './hints.ts'
 import type { Done, ExitCode, Shell } from './shell.ts'
 import { version } from '../wiring/version.ts'
 import { styleText } from 'node:util'
 import { createLog } from '../log.ts'
 import { line } from './layout.ts'
 
-export async function runProgram(shell: Shell, args: readonly string[]): Promise<ExitCode> {
+export async function runProgram(given: Shell, args: readonly string[]): Promise<ExitCode> {
+  const shell = withWholeHints(given, args)
   const result: { code: ExitCode } = { code: 0 }
   const program = programOf(shell, (code) => (result.code = code))
   try {

@@ -1,7 +1,7 @@
 /** Formats the table of `tidemark status`, with a line for each item that needs attention. */
 import { reportOf, type ReportName } from '../../schema/index.ts'
 import type { Config, OffReason } from '../config/config.ts'
-import { counted, duration, grouped, line, table, wholeSeconds, zeroColumns } from './layout.ts'
+import { counted, duration, grouped, line, problemsText, table, wholeSeconds, zeroColumns } from './layout.ts'
 import { settingDuration } from '../config/units.ts'
 import { changesText } from '../plan/coverage.ts'
 import type { ScopeCoverage } from '../status/coverage.ts'
@@ -32,17 +32,18 @@ export function standingsText(standings: readonly Standing[], settings: Config['
     figures.rejected,
     figures.misfits,
   ])
-  const notes = standings.flatMap(({ report, state, not_running_because: because, error }) => {
-    if (because !== null) {
-      const cure =
-        state === 'paused'
-          ? [`  what to do: ${line(error?.cure ?? `Run: tidemark resume ${report}`)}`]
-          : offCureLines(because)
-      return [`${report} is ${state}: ${line(because)}`, ...cure]
-    }
-    if (error === null) return []
-    return [`${report} failed: ${line(error.message)} (${error.code})`, `  what to do: ${line(error.cure)}`]
+  const failures = standings.flatMap(({ report, not_running_because: because, error }) =>
+    because === null ? [{ report, error }] : [],
+  )
+  const stopped = standings.flatMap(({ report, state, not_running_because: because, error }) => {
+    if (because === null) return []
+    const cure =
+      state === 'paused'
+        ? [`  what to do: ${line(error?.cure ?? `Run: tidemark resume ${report}`)}`]
+        : offCureLines(because)
+    return [`${report} is ${state}: ${line(because)}`, ...cure]
   })
+  const notes = [...stopped, problemsText(failures).trimEnd()].filter((text) => text !== '')
   const empty = standings.flatMap(({ report, state, rows, error, explained }) =>
     state === 'done' && rows === 0 && error === null && explained !== null ? [`${report}: ${explained}`] : [],
   )

@@ -6,7 +6,7 @@ import { pathText, valueAt, type Finding } from './problems.ts'
 import type { RawConfig } from './raw.ts'
 import { filesOf } from './resolve.ts'
 import type { Sources } from './sources.ts'
-import { hint } from './suggest.ts'
+import { reportHint } from './suggest.ts'
 import { SYSTEM_COLUMNS, snakeCase, tableOf } from '../../schema/tables.ts'
 
 /** Returns problems that are reported together with the errors of the schema: missing settings, unknown reports. */
@@ -19,7 +19,7 @@ export function* missingSettings(value: unknown, env: Environment): Generator<Fi
       yield { at, problem: `${pathText(at)} is missing: set it, or ${variableOf(at)}` }
   for (const name of reportsInEnvironment(env) ?? [])
     if (!reportNames.some((known) => known === name))
-      yield { at: REPORTS, problem: `there is no report "${name}"${hint(name, reportNames)}` }
+      yield { at: REPORTS, problem: `there is no report "${name}"${reportHint(name, reportNames)}` }
 }
 
 /** If `isMove` is true, an option has set `warehouse`. */

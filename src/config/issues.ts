@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { pathText, type Finding, type Path } from './problems.ts'
 import { rawConfig } from './raw.ts'
-import { hint } from './suggest.ts'
+import { hint, reportHint } from './suggest.ts'
 
 export function findingsOf(error: z.ZodError | undefined): readonly Finding[] {
   return (error?.issues ?? []).flatMap((issue) => {
@@ -20,7 +20,7 @@ function unknownKey(path: Path, key: string): string {
   if (/secret|password|token/i.test(key) && !known.includes(key)) {
     return `${name} is refused: secrets do not belong in this file. Put it in REPORTING_CLIENT_SECRET or in the file that service.client_secret_file names, and have this secret replaced if others could read the file`
   }
-  if (path.join('.') === 'reports') return `there is no report "${key}"${hint(key, known)}`
+  if (path.join('.') === 'reports') return `there is no report "${key}"${reportHint(key, known)}`
   return `${name} is not a setting${hint(key, known)}`
 }
 

@@ -18,6 +18,12 @@ export function hint(word: string, known: readonly string[]): string {
   return known.length === 0 ? '' : `; known are ${known.join(', ')}`
 }
 
+/** Returns a hint like `hint`. An unknown name can also be a report of one's own whose file is not configured. */
+export const reportHint = (word: string, known: readonly string[]): string =>
+  nearest(word, known) === undefined
+    ? `${hint(word, known)}; a report of your own needs its file in reports_from (docs/OWN-REPORTS.md)`
+    : hint(word, known)
+
 const plain = (word: string): string => word.toLowerCase().replaceAll(/[^a-z\d]/g, '')
 
 /** Returns the Levenshtein distance: how many letters must be added, removed or changed. */

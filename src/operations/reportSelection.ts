@@ -1,7 +1,7 @@
 /** Checks the names of reports in a request. */
 import { isReportName, reportNames, reportOf, type ReportName } from '../../schema/index.ts'
 import type { Config, OffReason, ReportConfig } from '../config/config.ts'
-import { hint } from '../config/suggest.ts'
+import { reportHint } from '../config/suggest.ts'
 import { SyncError } from '../errors.ts'
 
 /** Selects reports as `namedReports` does. Throws REPORT_UNKNOWN, or CONFIG_INVALID if a named report is disabled. */
@@ -26,7 +26,7 @@ export const isComparable = ({ name, enabled }: ReportConfig): boolean =>
 export function namedReports(names: readonly string[], otherwise: (report: ReportName) => boolean = () => true) {
   const unknown = names.find((name) => !isReportName(name))
   if (unknown === undefined) return reportNames.filter(names.length === 0 ? otherwise : (name) => names.includes(name))
-  throw new SyncError('REPORT_UNKNOWN', `there is no report "${unknown}"${hint(unknown, reportNames)}`, {
+  throw new SyncError('REPORT_UNKNOWN', `there is no report "${unknown}"${reportHint(unknown, reportNames)}`, {
     cure: `Reports are: ${reportNames.join(', ')}.`,
     data: { report: unknown },
   })

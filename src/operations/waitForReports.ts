@@ -42,10 +42,9 @@ export function waitRequestOf({ report, until, fresh, timeout }: z.infer<typeof 
 export function waitGoalOf(until: Instant | undefined, freshMs: number | undefined): WaitGoal {
   if (until !== undefined && freshMs === undefined) return { until }
   if (freshMs !== undefined && until === undefined) return { freshMs }
-  const problem =
-    until === undefined ? 'needs a time (until) or an age (fresh)' : 'takes a time (until) or an age (fresh), not both'
-  throw new SyncError('USAGE_INVALID', `wait ${problem}`, {
-    cure: 'Name exactly one of them: until, such as 2026-01-31T06:00:00Z, or fresh, such as 10m.',
+  const forms = 'a time (until) or an age (fresh)'
+  throw new SyncError('USAGE_INVALID', `wait ${until === undefined ? `needs ${forms}` : `takes ${forms}, not both`}`, {
+    cure: 'Name exactly one of them: --until 2026-01-31T06:00:00Z or --fresh 10m; in an address, until=… or fresh=…',
   })
 }
 

@@ -2,7 +2,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { array, assert, integer, property, stringMatching, tuple } from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { type Column, table } from '../../src/cli/layout.ts'
+import { type Column, problemsText, table } from '../../src/cli/layout.ts'
 
 const COLUMNS: readonly Column[] = [
   { head: 'report' },
@@ -19,6 +19,28 @@ const ROWS = [
 const head = (width?: number): string => table(COLUMNS, ROWS, width).split('\n')[0] ?? ''
 
 const words = (text: string) => text.split(/\s+/)
+
+it('problems with the same text become one, with the names of all reports', () => {
+  const error = (report: string, what: string) => ({
+    code: 'SERVICE_UNREACHABLE' as const,
+    message: `${report}: ${what}`,
+    cure: 'Look.',
+  })
+  const of = (report: string, what: string) => ({ report, state: 'failed', error: error(report, what) })
+  const outcomes: Parameters<typeof problemsText>[0] = [
+    of('a', 'no answer'),
+    of('b', 'too late'),
+    of('c', 'no answer'),
+    { report: 'd', state: 'done' },
+  ]
+  expect(problemsText(outcomes)).toBe(
+    `a, c failed: no answer (SERVICE_UNREACHABLE)
+  what to do: Look.
+b failed: too late (SERVICE_UNREACHABLE)
+  what to do: Look.
+`,
+  )
+})
 
 describe('a table', () => {
   it('has all columns where there is room', () => {

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { programOf } from '../../src/cli/program.ts'
 import type { Shell } from '../../src/cli/shell.ts'
 import { ROOT } from '../rules/source.ts'
-import { aPlace } from './support.ts'
+import { aPlace, aWorld } from './support.ts'
 
 const { commands } = programOf({} as Shell, () => undefined)
 const COMMANDS = commands.map((command) => command.name())
@@ -78,6 +78,46 @@ describe('a folder without a configuration', () => {
     expect(code).toBe(2)
     expect(stderr).toMatch(/^error: there is no tidemark\.yaml in \/\S+\/tidemark-cli-[^]*REPORTING_BASE_URL/)
     expect(stderr).toMatch(/CONFIG_INVALID[^]*what to do +Run "tidemark init"[^]*--config FILE/)
+  })
+})
+
+describe('a command in a message', () => {
+  const REPORTING = { REPORTING_BASE_URL: 'http://127.0.0.1:1', REPORTING_CLIENT_ID: 'x', REPORTING_CLIENT_SECRET: 'x' }
+
+  it('has npx and the configuration file if the user has typed them, so that it can be pasted', async () => {
+    await using place = await aPlace({ files: { 'own.yaml': '', "my team's.yaml": '' }, env: REPORTING })
+    const npx = { npm_command: 'exec' }
+    expect((await place.run('status')).stdout).toBe('nothing was synced yet: run "tidemark sync"\n')
+    expect((await place.runWith(npx, 'status')).stdout).toContain('run "npx tidemark sync"\n')
+    const { stdout } = await place.runWith(npx, 'status', '--config', 'own.yaml')
+    expect(stdout).toContain('run "npx tidemark sync --config own.yaml"\n')
+    expect((await place.run('status', "--config=my team's.yaml")).stdout).toContain(
+      `run "tidemark sync --config 'my team'\\''s.yaml'"\n`,
+    )
+    const { stderr } = await place.runWith(npx, 'query', 'SELECT 1', '--config', 'own.yaml')
+    expect(stderr).toContain('Run "npx tidemark sync --config own.yaml": it publishes')
+  })
+
+  it('stays as it is in rows and in JSON', { tags: 'long' }, async () => {
+    await using world = await aWorld({ sandbox: { rows: 1 } })
+    await world.run('sync', 'events', '--quiet')
+    const sql = `SELECT '"tidemark sync"' AS text`
+    const csv = await world.runWith({ npm_command: 'exec' }, 'query', sql, '--format', 'csv')
+    expect(csv.stdout).toBe('text\n"""tidemark sync"""\n')
+    const { stdout } = await world.runWith({ npm_command: 'exec' }, 'sync', 'evnts', '--json')
+    expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'REPORT_UNKNOWN' } })
+  })
+
+  it('shows the options of wait as they are typed', async () => {
+    await using place = await aPlace({ env: REPORTING })
+    const cure = expect.stringContaining('--until 2026-01-31T06:00:00Z or --fresh 10m') as unknown
+    expect(await place.run('wait', 'events')).toMatchObject({ code: 2, stderr: cure })
+  })
+
+  it('names reports_from for a report that resembles none, and not for a typing mistake', async () => {
+    await using place = await aPlace({ env: REPORTING })
+    expect((await place.run('sync', 'catering_orders')).stderr).toContain('needs its file in reports_from')
+    expect((await place.run('sync', 'evnts')).stderr).not.toContain('reports_from')
   })
 })
 

@@ -42,14 +42,18 @@ const PUBLISHED_ONLY =
 
 const NO_WORKER = 'so nothing is read by itself: "tidemark worker" starts one, "tidemark sync" reads once.'
 
+const STARTING =
+  'If a worker has just started, it opens the warehouse now: run "tidemark status" again in a few seconds.'
+
 async function unownedText(shell: Shell, config: Config): Promise<string> {
   const running = await listQueueWorkers(shell, config)
-  if (running.length > 0) return `No worker owns the warehouse, ${NO_WORKER}\nThere run ${running.join(' and ')}.\n`
+  if (running.length > 0)
+    return `No worker owns the warehouse, ${NO_WORKER}\nThere run ${running.join(' and ')}. ${STARTING}\n`
   const silent = await heartbeatAgeMs(config.warehouse, shell.clock)
   if (silent === undefined || silent >= HEARTBEAT_AGE_MS_MAX) return `No worker runs, ${NO_WORKER}\n`
   // A worker was alive seconds ago. Either it owned the warehouse and was killed, or it lacks the role `load`.
   const lived = `A worker on this machine showed ${Math.round(silent / 1_000)} s ago that it lives`
-  return `${lived}, but none owns the warehouse, ${NO_WORKER}\n`
+  return `${lived}, but none owns the warehouse, ${NO_WORKER}\n${STARTING}\n`
 }
 
 /** Counts workers by role, except `load`. Returns texts, or [] for the embedded queue: only the owner can open it. */

@@ -9,7 +9,7 @@ import {
   duration,
   grouped,
   line,
-  problemText,
+  problemsText,
   publishedText,
   table,
   timeText,
@@ -70,8 +70,7 @@ function notes(outcomes: readonly Outcome[]): string {
   const noted = NOTES.flatMap((note) => outcomes.map((outcome) => ({ report: outcome.report, text: note(outcome) })))
     .filter(({ text }) => text !== '')
     .map(({ report, text }) => `${report}: ${text}`)
-  const failed = outcomes.map(({ report, state, error }) => problemText(report, error, state))
-  return `${[...off, ...noted].map((text) => `${text}\n`).join('')}${failed.join('')}`
+  return `${[...off, ...noted].map((text) => `${text}\n`).join('')}${problemsText(outcomes)}`
 }
 
 /** Each function returns a note about a run for the summary, or an empty text. */

@@ -1,0 +1,31 @@
+/** Completes the commands that messages name, so that they can be pasted: `npx` and `--config` as they were used. */
+import type { Output, Shell } from './shell.ts'
+
+/** The standard output of these commands has rows or texts of others, which must not change. */
+const PRINT_DATA = ['changes', 'export', 'logs', 'mcp', 'new-report', 'query', 'schema']
+const WITHOUT_CONFIG = ['demo', 'init', 'new-report', 'sandbox']
+
+/** Matches the start of a command in a message, such as `"tidemark sync`, up to its name. */
+const COMMAND = /(?<=["`]|(?:Run|with): )tidemark (\S+?)(?=["`\s]|$)/gm
+
+export function withWholeHints(shell: Shell, args: readonly string[]): Shell {
+  if (args.includes('--json')) return shell
+  const program = shell.env['npm_command'] === undefined ? 'tidemark' : 'npx tidemark'
+  const at = args.findIndex((each) => /^--config(?:=|$)/.test(each))
+  const file = args[at]?.split('=')[1] ?? args[at + 1] ?? ''
+  const config = at < 0 ? '' : ` --config ${/^[\w./@:+-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`}`
+  const complete = (text: string): string =>
+    text.replaceAll(COMMAND, (_, name: string) =>
+      [program, ` ${name}`, name.startsWith('-') || WITHOUT_CONFIG.includes(name) ? '' : config].join(''),
+    )
+  const completed = (output: Output): Output => ({
+    write: (text) => output.write(complete(text)),
+    drained: () => output.drained(),
+    isTerminal: output.isTerminal,
+    get columns() {
+      return output.columns
+    },
+  })
+  const { out, err } = shell
+  return { ...shell, err: completed(err), out: PRINT_DATA.includes(args[0] ?? '') ? out : completed(out) }
+}
