@@ -20,17 +20,17 @@ const head = (width?: number): string => table(COLUMNS, ROWS, width).split('\n')
 
 const words = (text: string) => text.split(/\s+/)
 
+const failureOf = (report: string, what: string) => ({
+  report,
+  state: 'failed',
+  error: { code: 'SERVICE_UNREACHABLE' as const, message: `${report}: ${what}`, cure: 'Look.' },
+})
+
 it('problems with the same text become one, with the names of all reports', () => {
-  const error = (report: string, what: string) => ({
-    code: 'SERVICE_UNREACHABLE' as const,
-    message: `${report}: ${what}`,
-    cure: 'Look.',
-  })
-  const of = (report: string, what: string) => ({ report, state: 'failed', error: error(report, what) })
   const outcomes: Parameters<typeof problemsText>[0] = [
-    of('a', 'no answer'),
-    of('b', 'too late'),
-    of('c', 'no answer'),
+    failureOf('a', 'no answer'),
+    failureOf('b', 'too late'),
+    failureOf('c', 'no answer'),
     { report: 'd', state: 'done' },
   ]
   expect(problemsText(outcomes)).toBe(
