@@ -96,11 +96,11 @@ const CONFLICT =
   /Exceeded the maximum retry count|database is locked|could not serialize|Transaction conflict|cannot be reached|committed first/
 
 /** Runs `work`, and repeats it after a conflict with another commit. Throws LAKE_BUSY after `triesMax` conflicts. */
-export async function repeatConflicts<T>(work: (lost: number) => Promise<T>, name: string, triesMax = TRIES_MAX) {
+export async function repeatConflicts<T>(work: () => Promise<T>, name: string, triesMax = TRIES_MAX) {
   let end = Infinity
   for (let tries = 1; ; tries += 1) {
     try {
-      return await work(tries - 1)
+      return await work()
     } catch (error) {
       const known = asSyncError(error)
       if (!CONFLICT.test(known.message)) throw error

@@ -153,19 +153,21 @@ export class Database implements Sql, AsyncDisposable {
 
   /** Runs `work` in one transaction. In a lake, repeats it after conflicts. Throws LAKE_BUSY after too many of them. */
   transaction<T>(work: (sql: Sql) => Promise<T>, limit: CompactionLimit<T> = () => COMPACTIONS_MIN): Promise<T> {
-    const once = async (lost = 0) => {
-      await using _ = await this.#takeTurn(lost)
+    const once = async () => {
+      await using _ = await this.#takeTurn()
       return await this.#transactOnce(work, limit)
     }
     return this.#inTurn(() => (this.isShared ? repeatConflicts(once, this.path) : once()))
   }
 
-  async #takeTurn(lost: number): Promise<AsyncDisposable | undefined> {
+  async #takeTurn(): Promise<AsyncDisposable | undefined> {
     if (this.#turnsOf === undefined) return undefined
     const side = (this.#side ??= await this.#instance.connect())
-    const run = (statement: string) =>
-      side.run(statement).catch((error: unknown) => Promise.reject(this.#failure(error)))
-    return takeTurn(run, this.#turnsOf, lost)
+    const run = async (statement: string) =>
+      (
+        await side.runAndReadAll(statement).catch((error: unknown) => Promise.reject(this.#failure(error)))
+      ).getRowObjectsJS()
+    return takeTurn(run, this.#turnsOf)
   }
 
   async #transactOnce<T>(work: (sql: Sql) => Promise<T>, limit: CompactionLimit<T>): Promise<T> {
@@ -192,7 +194,9 @@ export class Database implements Sql, AsyncDisposable {
 
   /** Stops the running statement. Its promise rejects, and its transaction is rolled back. */
   interrupt(): void {
-    if (!this.#closed) this.#connection.interrupt()
+    if (this.#closed) return
+    this.#connection.interrupt()
+    this.#side?.interrupt()
   }
 
   /** Finishes statements that are already queued, then closes. Later statements are rejected with CANCELLED. */

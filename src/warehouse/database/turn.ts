@@ -1,16 +1,18 @@
 /**
- * Orders the commits of a lake whose catalogue is in PostgreSQL. Each transaction takes the same lock in shared mode. A
- * transaction that has lost several times takes it exclusively, so that smaller transactions cannot commit first again.
+ * Orders the transactions of a lake whose catalogue is in PostgreSQL. Each one waits for a lock before it begins, so it
+ * is not repeated because another one commits first.
  */
 import { repeat, systemClock } from '../../clock.ts'
 import { text } from './sql.ts'
 
 /** The number of the lock in PostgreSQL: the letters `lake` in ASCII. */
 const LOCK = 0x6c_61_6b_65
-const LOST_MAX = 3
 /** If a process is frozen or unreachable for this long, PostgreSQL ends the process's turn to commit. */
 const SILENT_S_MAX = 15
 const RENEW_EVERY_MS = 5_000
+/** An interrupt cannot end a statement of PostgreSQL. So a loader waits for the lock by statements of this length. */
+const WAIT_S_MAX = 5
+const WAIT = `DO 'BEGIN PERFORM pg_advisory_xact_lock(${LOCK}); EXCEPTION WHEN lock_not_available THEN NULL; END'`
 
 /** Ends sessions that a frozen process left in the middle of a commit, because every other commit waits for them. */
 const END_FROZEN = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
@@ -18,19 +20,26 @@ const END_FROZEN = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activit
     AND state_change < clock_timestamp() - interval '${SILENT_S_MAX} s' AND pid IN
       (SELECT pid FROM pg_locks WHERE relation = to_regclass('ducklake_snapshot') AND mode = 'RowExclusiveLock')`
 
+interface TurnRow {
+  readonly taken?: unknown
+}
+
+const isTaken = ({ taken }: TurnRow): boolean => taken === true
+
+type Run = (sql: string) => Promise<readonly TurnRow[]>
+
 /** Waits for a turn. `run` uses a second connection, whose transaction keeps the lock until the turn is disposed. */
-export async function takeTurn(
-  run: (sql: string) => Promise<unknown>,
-  lake: string,
-  lost: number,
-): Promise<AsyncDisposable> {
-  const ask = (sql: string) => run(`FROM postgres_query(${text(`__ducklake_metadata_${lake}`)}, ${text(sql)})`)
-  const lock = lost < LOST_MAX ? 'pg_advisory_xact_lock_shared' : 'pg_advisory_xact_lock'
+export async function takeTurn(run: Run, lake: string): Promise<AsyncDisposable> {
+  const catalogue = text(`__ducklake_metadata_${lake}`)
+  const ask = (sql: string) => run(`FROM postgres_query(${catalogue}, ${text(sql)})`)
   await using taking = new AsyncDisposableStack()
   taking.defer(async () => void (await run('ROLLBACK').catch(() => undefined)))
   await run('BEGIN')
-  const limit = `set_config('idle_in_transaction_session_timeout', '${SILENT_S_MAX}s', true)`
-  await ask(`SELECT ${lock}(${LOCK})::text, ${limit}`)
+  const limits = `set_config('lock_timeout', '${WAIT_S_MAX}s', true) AS wait,
+    set_config('idle_in_transaction_session_timeout', '${SILENT_S_MAX}s', true)`
+  // With the lock, a second request for it succeeds at once. If others wait for it, the first one does not overtake them.
+  while (!(await ask(`SELECT ${limits}, pg_try_advisory_xact_lock(${LOCK}) AS taken`)).some(isTaken))
+    await run(`CALL postgres_execute(${catalogue}, ${text(WAIT)})`)
   taking.use(repeat(RENEW_EVERY_MS, systemClock, () => ask(END_FROZEN)))
   return taking.move()
 }

@@ -102,12 +102,12 @@ export async function loadIntoLake(
   if (input.segment === undefined) return load({ ...known, database, discovered: new Map() }, input)
   for (let tries = 1; ; tries += 1) {
     const discovered = await discoveredColumns(database)
-    const planned = layoutOf(discovered)
+    const planned = layoutOf(discovered, input.report)
     const changed = new SyncError('LAKE_BUSY', `${database.path}: other loaders changed columns, ${TRIES_MAX} times`, {
       cure: 'This load stored nothing; the next run reads its rows again.',
     })
     const beforeWriting = async (sql: Sql) => {
-      if (layoutOf(await discoveredColumns(sql)) !== planned) throw changed
+      if (layoutOf(await discoveredColumns(sql), input.report) !== planned) throw changed
     }
     try {
       return await load({ ...known, database, discovered, beforeWriting }, input)
@@ -117,8 +117,11 @@ export async function loadIntoLake(
   }
 }
 
-const layoutOf = (discovered: Awaited<ReturnType<typeof discoveredColumns>>): string =>
-  JSON.stringify([...discovered].toSorted(([a], [b]) => a.localeCompare(b)))
+/** Returns the discovered columns of a report's tables as text. */
+function layoutOf(discovered: LoadPlace['discovered'], report: LoadInput['report']): string {
+  const table = tableOf(report)
+  return JSON.stringify([table, ...table.children].map(({ name: each }) => discovered.get(each)))
+}
 
 function planColumns(
   { discovered: stored }: Pick<LoadPlace, 'discovered'>,
