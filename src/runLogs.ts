@@ -11,7 +11,7 @@ export const runLogsOf = (warehouse: string): string => `${warehouse}.logs`
 export const RUN_LINES_MAX = 1_000
 const HOUR_BYTES_MAX = 16 * 1_048_576
 export const LOGS_BYTES_MAX = 256 * 1_048_576
-/** The maximum number of line counts in memory. The count of the run with the oldest last line is removed first. */
+/** Line counts are kept for at most this many runs. The count of the run with the oldest last line is dropped first. */
 const RUNS_COUNTED_MAX = 10_000
 
 export interface RunLine {
@@ -69,9 +69,9 @@ export function openRunLogs(directory: string, clock: Clock) {
         attempt(() => append(line), undefined)
       }
     },
-    /** Returns whether this process has begun the file of a new hour. Then it is time to call `trim`. */
+    /** Returns whether this process has started a new hourly file. If so, the caller should call `trim`. */
     beganHour: () => beganHour,
-    /** Removes files older than `before`, then the oldest until at most LOGS_BYTES_MAX remain. Returns their number. */
+    /** Removes files older than `before` and the oldest files beyond LOGS_BYTES_MAX. Returns how many it removed. */
     trim: async (before: Instant): Promise<number> => {
       const oldest = `${formatInstant(before).slice(0, 13)}.jsonl`
       let bytes = 0

@@ -21,7 +21,7 @@ export class Secret {
     return true
   }
 
-  /** Returns 16 bits of the secret's hash: enough to notice another secret, but too few to help someone guess it. */
+  /** Returns 16 bits of the secret's hash: enough to notice a changed secret, but too few to help someone guess it. */
   get shortHash(): string {
     return createHash('sha256').update(this.#value).digest('hex').slice(0, 4)
   }

@@ -56,7 +56,7 @@ interface BackfillNamesOptions {
 
 /** Finds or creates the backfill for each request. Equal requests share one backfill, so a range is read only once. */
 export function openBackfillNames({ books, requests, clock, startOf }: BackfillNamesOptions) {
-  /** The jobs of requests that are in progress. The set is needed, because the queue may not contain them yet. */
+  /** Jobs of requests that are still being handled. They are kept here, because the queue may not contain them yet. */
   const jobsInProgress = new Set<BackfillJob>()
   let lastRequest: Promise<unknown> = Promise.resolve()
 

@@ -74,7 +74,7 @@ export class Deliveries {
     return this.#parts.book.memory.receivers[name] as ReceiverState
   }
 
-  /** Adds a message for each changed report. Stores them first, so that a retried delivery has the same identifier. */
+  /** Stores a message for each changed report. `deliver` sends the stored message, so a retry keeps its identifier. */
   async #collect({ name, reports = reportNames }: ReceiverConfig): Promise<void> {
     const { book, readNewData } = this.#parts
     const { waiting, cursors } = this.#stateOf(name)

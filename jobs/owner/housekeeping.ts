@@ -16,7 +16,7 @@ export interface HousekeepingOptions {
   readonly log: Log
   readonly published: string
   readonly historyMs: number
-  /** A lake keeps its snapshots for this time. Undefined if the warehouse is a file. */
+  /** How long a lake keeps its snapshots. Undefined if the warehouse is a file. */
   readonly snapshotsMs?: number | undefined
   /** Called after each publication. `replaced` is false if there is no new copy. The function must not throw. */
   readonly onPublished?: ((done: { readonly replaced: boolean }) => Promise<void>) | undefined

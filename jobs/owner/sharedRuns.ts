@@ -1,4 +1,4 @@
-/** Lets each worker of a lake see the runs of the others: active runs are in the queue, ended runs in shared values. */
+/** Lets each worker of a lake see the others' runs: active runs in the queue, and ended runs in `SharedValues`. */
 import { randomUUID } from 'node:crypto'
 import type { Job } from 'bullmq'
 import { reportNames, type ReportName } from '../../schema/index.ts'

@@ -22,7 +22,7 @@ const START_PARAMETERS = [...PGlite.defaultStartParams, ...SIZES.flatMap((size) 
 /** These flags turn off V8's optimizing compiler, which needs 500 MB. They must be set before V8 compiles PGlite. */
 const BASELINE_COMPILER_ONLY = ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']
 
-/** BullMQ has fewer texts. Further ones are parsed again each time, so that prepared statements cannot fill the memory. */
+/** Maximum number of prepared statements, to limit memory. BullMQ needs fewer. Any others are parsed each time. */
 export const PREPARED_MAX = 500
 
 /** Nothing reads BullMQ's events, and writing them takes a fifth of the time of a job. */
@@ -48,7 +48,7 @@ async function closeToOthers(directory: string): Promise<void> {
   })
 }
 
-/** Copies a ready-made database, because `initdb` needs 350 MB of memory. A crash can leave the folder `partial`. */
+/** Copies a ready-made database, because `initdb` needs 350 MB of memory. First removes an unfinished earlier copy. */
 async function createDatabase(directory: string): Promise<void> {
   const partial = `${directory}.new`
   await rm(partial, { recursive: true, force: true })

@@ -37,7 +37,7 @@ interface StoreParts {
   /** Redis only: the connection for taking jobs. A call waits until Redis is reachable. */
   readonly waiting?: ConnectionOptions
   readonly workerOptions?: Partial<WorkerOptions>
-  /** Each queue keeps at most this number of ended jobs. If undefined, only old jobs are deleted. */
+  /** A queue keeps at most this many completed and as many failed jobs. If undefined, only old jobs are deleted. */
   readonly endedMax?: number
   readonly isConnected?: () => boolean
   readonly problems: ProblemLog

@@ -1,11 +1,11 @@
-/** Completes the commands that messages name, so that they can be pasted: `npx` and `--config` as they were used. */
+/** Adds `npx` and `--config` to commands in messages if the user typed them. Users can then paste the commands. */
 import type { Output, Shell } from './shell.ts'
 
 /** The standard output of these commands has rows or texts of others, which must not change. */
 const PRINT_DATA = ['changes', 'export', 'logs', 'mcp', 'new-report', 'query', 'schema']
 const WITHOUT_CONFIG = ['demo', 'init', 'new-report', 'sandbox']
 
-/** Matches the start of a command in a message, such as `"tidemark sync`, up to its name. */
+/** Matches the first two words of a Tidemark command quoted in a message, such as `tidemark sync`. */
 const COMMAND = /(?<=["`]|(?:Run|with): )tidemark (\S+?)(?=["`\s]|$)/gm
 
 export function withWholeHints(shell: Shell, args: readonly string[]): Shell {

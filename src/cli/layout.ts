@@ -34,8 +34,8 @@ export const zeroColumns = (...heads: readonly string[]): Column[] =>
   heads.map((head) => ({ head, narrow: 'hide zeros' }))
 
 /**
- * Returns a table with headings, a rule and the rows. If it is wider than `width` characters, leaves out columns with
- * `narrow`, from the right. If it is still too wide, returns one line for each value.
+ * Returns a table with headings, a rule and the rows. If it is wider than `width` characters, drops columns marked
+ * `narrow`, starting from the right. If it is still too wide, returns one line for each value.
  */
 export function table(
   columns: readonly (string | Column)[],

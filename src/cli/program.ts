@@ -37,7 +37,7 @@ function parsable(args: readonly string[], program: Command): readonly string[] 
 /** Matches SQL that begins with a comment, such as `-- total`. Unlike an option, this SQL contains white space. */
 const BEGINS_WITH_COMMENT = /^--[^\s=]*\s/
 
-/** Moves SQL that begins with a comment behind `--`. Otherwise the parser would read the SQL as an option. */
+/** If the SQL begins with a comment, moves it after the argument `--`, so that the parser does not see an option. */
 function sqlLast(args: readonly string[]): readonly string[] {
   const at = args.findIndex((each) => each === '--' || BEGINS_WITH_COMMENT.test(each))
   const sql = args[at]

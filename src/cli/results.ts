@@ -82,7 +82,7 @@ function csvText(cell: Cell): string {
 
 const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
 
-/** Returns a printer of JSON: with `hasWarrants`, an object with rows and warrants, otherwise an array of the rows. */
+/** Returns a JSON printer of rows. With `hasWarrants`, it prints an object that also has each report's completeness. */
 function jsonPrinter(out: Output, hasWarrants: boolean): ResultPrinter {
   const head = hasWarrants ? '{"rows":[' : '['
   let written = 0

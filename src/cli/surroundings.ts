@@ -36,8 +36,8 @@ interface PerformSettings<Answer> extends CommandOptions {
 const GOES_ON = 'The worker goes on with it; "tidemark status" shows how far it is.'
 
 /**
- * Performs an operation and prints its result. Throws the operation's errors. If the published copy could not be
- * updated, also prints this error. If the result is only text, throws this error after printing the text.
+ * Performs an operation and prints its result. Throws the operation's errors. If updating the published copy failed,
+ * that error is thrown after a text result is printed, and is included in any other result.
  */
 export async function performAndPrint<Answer extends Publication>(
   shell: Shell,

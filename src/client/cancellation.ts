@@ -1,4 +1,4 @@
-/** Cancels calls by AbortSignals. Avoids `AbortSignal.any`, because its signals stay attached to long-lived parents. */
+/** Cancels calls with AbortSignals. Avoids `AbortSignal.any`: its signals stay attached to long-lived parents. */
 import { cancelled } from '../errors.ts'
 import { onAbort } from '../signals.ts'
 

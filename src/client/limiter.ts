@@ -14,7 +14,7 @@ export interface LimiterRules {
   sharedPauses?: SharedPauses | undefined
 }
 
-/** Shares pauses after a 429 or a Retry-After with other processes. If sharing fails, requests are sent without it. */
+/** Shares pauses after a 429 or a Retry-After with other processes. If that fails, requests ignore their pauses. */
 export interface SharedPauses {
   /** Stores a pause that begins now and lasts `ms` milliseconds. Does not shorten a longer stored pause. */
   pause(ms: number): Promise<void>
@@ -241,7 +241,7 @@ export class AdaptiveConcurrency {
 
   /** Raises the limit if all permits were in use. If a permit was free, the current limit is enough. */
   succeeded(wasFull: boolean, ms: number, limitAtStart: number): void {
-    // A request that began at a higher limit shows the response time of that limit, not of the current limit.
+    // Skips requests that started at a higher limit, because their response times do not reflect the current limit.
     if (!wasFull || limitAtStart > this.limit) return
     const recentMs = TIME_MEMORY * (this.#recentMs ?? ms) + (1 - TIME_MEMORY) * ms
     this.#recentMs = recentMs

@@ -59,7 +59,7 @@ export interface ClientDependencies {
 
 export interface ReportRequest<T> {
   report: string
-  /** The path after base URL and `/reportingapi`. Example: `/v1/EventReport/GetEventsReport`. */
+  /** The path after the base URL and `/reportingapi`. Example: `/v1/EventReport/GetEventsReport`. */
   path: string
   body: Readonly<Record<string, unknown>>
   scope?: string | undefined

@@ -218,7 +218,7 @@ function hostOf(location: string | undefined, baseUrl: URL): string | undefined 
 }
 
 const IMF_FIXDATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
-/** A later date is an error of the sender, and an Instant can't represent times after 2255. */
+/** Later dates are rejected as the sender's mistake. An Instant can't represent times after 2255 anyway. */
 const MS_MAX = Date.UTC(2200, 0)
 
 /** Reads an HTTP date (RFC 9110 §5.6.7). Returns undefined for obsolete forms and other text. */

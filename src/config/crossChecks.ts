@@ -9,7 +9,7 @@ import type { Sources } from './sources.ts'
 import { reportHint } from './suggest.ts'
 import { SYSTEM_COLUMNS, snakeCase, tableOf } from '../../schema/tables.ts'
 
-/** Returns problems that are reported together with the errors of the schema: missing settings, unknown reports. */
+/** Finds missing settings and unknown reports. These are reported together with schema validation errors. */
 export function* missingSettings(value: unknown, env: Environment): Generator<Finding> {
   for (const at of [
     ['service', 'base_url'],
@@ -22,7 +22,7 @@ export function* missingSettings(value: unknown, env: Environment): Generator<Fi
       yield { at: REPORTS, problem: `there is no report "${name}"${reportHint(name, reportNames)}` }
 }
 
-/** If `isMove` is true, an option has set `warehouse`. */
+/** Finds conflicting settings. If `isMove` is true, `tidemark move` has set `warehouse` to its option `--to`. */
 export function* clashingSettings(raw: RawConfig, { env, folder }: Sources, isMove: boolean): Generator<Finding> {
   const { warehouse, published } = filesOf(raw, folder)
   // If both were one file, a publication would overwrite the warehouse.

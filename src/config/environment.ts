@@ -53,7 +53,7 @@ export const STORAGE_KEYS = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_
 export const NOTIFY_SECRET = 'TIDEMARK_NOTIFY_SECRET'
 /** Matches the secret variables of named receivers. Example: `TIDEMARK_NOTIFY_PIPELINE_SECRET_FILE`. */
 const isReceiverSecret = (name: string): boolean => /^TIDEMARK_NOTIFY_[A-Z0-9_]+_SECRET(?:_FILE)?$/.test(name)
-/** Returns the variable of a receiver's secret. The receiver `notify.webhook` has no name. */
+/** Returns the name of the environment variable for a receiver's secret. The receiver `notify.webhook` has no name. */
 export const receiverSecretVariable = (name: string | undefined): string =>
   name === undefined ? NOTIFY_SECRET : `TIDEMARK_NOTIFY_${name.toUpperCase()}_SECRET`
 export const CONSOLE_TOKEN = 'TIDEMARK_CONSOLE_TOKEN'

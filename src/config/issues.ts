@@ -1,4 +1,4 @@
-/** Describes errors of the schema for an operator: the wrong key, the allowed values, the key that was meant. */
+/** Explains validation errors to an operator: the wrong key, the allowed values and the key that was probably meant. */
 import { z } from 'zod'
 import { pathText, type Finding, type Path } from './problems.ts'
 import { rawConfig } from './raw.ts'

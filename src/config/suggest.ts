@@ -18,7 +18,7 @@ export function hint(word: string, known: readonly string[]): string {
   return known.length === 0 ? '' : `; known are ${known.join(', ')}`
 }
 
-/** Returns a hint like `hint`. An unknown name can also be a report of one's own whose file is not configured. */
+/** Returns the text of `hint`. If no known name is similar, adds that a custom report's file must be configured. */
 export const reportHint = (word: string, known: readonly string[]): string =>
   nearest(word, known) === undefined
     ? `${hint(word, known)}; a report of your own needs its file in reports_from (docs/OWN-REPORTS.md)`

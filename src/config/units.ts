@@ -31,7 +31,7 @@ const STEPS_MS = [
   6 * HOUR_MS,
   DAY_MS,
 ] as const
-/** The advice is a multiple of the largest step that fits in it at least twice. 14 min are rounded up to 3 × 5 min. */
+/** `advisedOverlap` rounds up to a multiple of the largest step that fits into the value at least this many times. */
 const STEPS_MIN = 2
 
 /** Returns about twice the largest lateness, such as `15m`. Returns undefined if `overlapMs` is already enough. */

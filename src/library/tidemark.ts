@@ -87,7 +87,7 @@ export interface WorkerOptions extends CallOptions {
   readonly lock?: number | undefined
 }
 
-/** A text for the operator: the settings in effect or, if `hasToken` is true, an address with a new token. */
+/** A message for the operator: the settings in effect or, if `hasToken` is true, an address with a new token. */
 export type WorkerEvent = { readonly text: string; readonly hasToken: boolean }
 
 /** The answer of `sync`. If a report fails, its outcome contains the error. */

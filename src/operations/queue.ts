@@ -45,7 +45,7 @@ export async function askQueue(
   let seen = 0
   for (;;) {
     await clock.sleep(POLL_EVERY_MS, signal)
-    // The state is read before the job. In the other order, a job that ends between both reads would have no result.
+    // The state is read before the job. In the other order, a job that ends between the two reads would have no result.
     const state = await queue.getJobState(id)
     const job = await queue.getJob(id)
     if (job === undefined) throw workerLost('has lost the request with its queue')

@@ -4,7 +4,7 @@ import type { Span } from './spans.ts'
 
 /** Maximum number of windows in a backfill, because each one is a job in the queue and a row in the warehouse. */
 export const BACKFILL_WINDOWS_MAX = 1_000
-/** Wanted number of windows, so that workers end at about the same time. A report with few rows gets fewer windows. */
+/** Target number of windows: enough that workers finish at about the same time. Small reports get fewer windows. */
 const WINDOWS_WANTED = 32
 /** The last page of a window is rarely full, so smaller windows would need more requests. */
 const PAGES_A_WINDOW_MIN = 4

@@ -62,7 +62,7 @@ export function splitOffOld(given: Case): readonly Span[] | undefined {
 export const isCuttable = (given: Case): boolean =>
   mayCut(given) && given.slice.heap === undefined && canSplit(given.slice.span)
 
-/** Returns whether page 2 has new rows. False if it also contains all rows of page 1: page numbers are then ignored. */
+/** Returns whether page 2 has new rows. False if it repeats all of page 1: the service then ignores page numbers. */
 export const continuesOnPage2 = ({ seen: { walk } }: Case): boolean =>
   walk.freshOnLastPage > 0 && walk.repeats < walk.firstRows
 
@@ -183,7 +183,7 @@ export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): bo
 const mayBeOnlyPage = ({ firstTotal, page2Repeats, firstRows }: Walk): boolean =>
   firstTotal === undefined && page2Repeats && firstRows > 1
 
-/** Returns whether the last two walks agree. If every page repeats page 1, smaller spans must also have no new row. */
+/** Returns whether the last two walks agree. If pages repeat page 1, reading smaller spans must find no other row. */
 export const isAgreed = (given: Case): boolean =>
   areAlike(given) && (!everyPageIsPage1(given) || given.seen.found.narrower === 'nothing new')
 
@@ -246,7 +246,7 @@ export function nextSize(given: Case): number {
   return Math.max(size, rows)
 }
 
-/** Returns whether the total is reliable for cutting the span. It may be too low if an earlier page exceeded page 1. */
+/** Returns whether the total is reliable for cuts. It may be too low if an earlier page had more rows than page 1. */
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
   canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 

@@ -23,8 +23,8 @@ export function mergedRanges(notes: readonly CreationRange[]): readonly Creation
 }
 
 /**
- * Returns at most `rangesMax` ranges for which the warehouse has a wrong number of rows. After each yielded time, the
- * caller passes the service's number of rows up to that time to `next`. `total` is that number for all ranges.
+ * Returns at most `rangesMax` ranges in which the warehouse has a wrong number of rows. For each yielded time, the
+ * caller calls `next` with the service's number of rows up to that time. `total` is the number in all ranges.
  */
 export function* searchDiffering(
   ranges: readonly CreationRange[],

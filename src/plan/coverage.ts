@@ -20,7 +20,7 @@ const AND = ' and '
 export const changesText = (because: readonly Change[]): string | undefined =>
   because.length === 0 ? undefined : because.join(AND)
 
-/** Returns the names of the changed settings in text from `changesText`. Skips names that are not in `CHANGES`. */
+/** Returns the names of changed settings from text that `changesText` wrote. Skips names that are not in `CHANGES`. */
 export const parseChanges = (reason: string | null): Change[] =>
   (reason?.split(AND) ?? []).flatMap((word) => CHANGES.find((change) => change === word) ?? [])
 
@@ -49,7 +49,7 @@ export function nextCoverage(earlier: Coverage | undefined, wanted: ReadSettings
     const before = earlier.refillUntil === undefined ? [] : earlier.because
     return { asked: wanted, refillUntil: readUntil, because: [...new Set([...before, ...changes])] }
   }
-  // Also stores that an `expand` flag was removed. If it is added again, rows that were read without it are read again.
+  // Stores that an `expand` flag was removed. If the flag is added again, rows that were read without it are reread.
   const start = earlier.refillUntil === undefined ? earliest(earlier.asked.start, wanted.start) : wanted.start
   const isSame = start === earlier.asked.start && wanted.expand.length === earlier.asked.expand.length
   return isSame ? earlier : { ...earlier, asked: { ...wanted, start } }

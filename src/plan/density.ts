@@ -31,7 +31,7 @@ export class Density {
   #rows = 0
   #length = 0
   #dispersion = DISPERSION_AT_FIRST
-  /** Logarithm of the growth in rows per µs from one slice to the next. Example: 0.03 means about 3 % more. */
+  /** Logarithm of the factor by which rows per µs change from slice to slice. Example: 0.03 means about 3 % more. */
   #trend = TREND_AT_FIRST
 
   /** The expected number of rows per microsecond of the next slice. Undefined before the first row. */

@@ -1,4 +1,4 @@
-/** Chooses a row. A probe requests only its time: if page 1 then lacks the row, the service counts pages from 0. */
+/** Chooses a row that a probe requests alone by its time. If page 1 lacks the row, the service counts pages from 0. */
 import type { Instant } from '../instant.ts'
 import type { RowStamps } from './stampSample.ts'
 

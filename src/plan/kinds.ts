@@ -3,7 +3,7 @@
 export const Kind = {
   null: 1,
   boolean: 2,
-  /** A whole number that fits 64 bits. */
+  /** A whole number that fits in 64 bits. */
   integer: 4,
   bigInteger: 8,
   /** A number with at most nine fractional digits that fits DECIMAL(38,9). */
@@ -11,8 +11,8 @@ export const Kind = {
   /** A number whose digits don't fit DECIMAL(38,9). `decimal` is set too if the rounded number fits. */
   wideDecimal: 32,
   /**
-   * A number written with an exponent, such as 1e3. `wideDecimal` is also set if a double cannot store the number.
-   * `decimal` or `bigInteger` is also set if a column of integers cannot store the number.
+   * A number written with an exponent, such as 1e3. It also gets `decimal` or `bigInteger` if a column of that kind can
+   * store it but a column of integers cannot. It also gets `wideDecimal` if a double cannot store it.
    */
   exponent: 64,
   text: 128,

@@ -1,6 +1,6 @@
 /** Finds the last page if responses have no total. Its number limits how many rows there can be (docs/PROOFS.md). */
 
-/** `full`: as many rows as page 1. `short`: fewer. `odd`: more, or a full page again. `again`: a short page again. */
+/** `full`: as long as page 1. `short`: shorter. `again`: repeats a short page. `odd`: longer, or repeats a full one. */
 export type Sight = 'full' | 'short' | 'empty' | 'again' | 'odd'
 
 export interface LastPage {

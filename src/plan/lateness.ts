@@ -5,7 +5,7 @@ import { earliest, type Instant, millisBetween, plusMs } from '../instant.ts'
 export interface PreviousRead {
   /** Earlier runs have already requested all rows with modification times up to this time. */
   readonly until: Instant
-  /** The time on the service's clock when the earlier window was requested. A late row became visible only after it. */
+  /** The service's time when the earlier window was requested. A late row became visible only after this time. */
   readonly at: Instant
 }
 
@@ -17,7 +17,7 @@ export interface LastWindow {
   readonly begunAt: Instant | undefined
 }
 
-/** Returns how far earlier windows have read, or undefined without a mark or if the service's clock was set back. */
+/** Returns how far earlier windows have read. Undefined if there is no mark or if the service's clock was set back. */
 export function previousRead(last: Pick<LastWindow, 'mark' | 'until'>, clock: Instant, settleMs: number) {
   if (last.mark === undefined) return undefined
   const at = last.until ?? plusMs(last.mark, settleMs)

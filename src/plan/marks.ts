@@ -23,7 +23,7 @@ export interface Marks {
   /** The spans that the run has proven, in any order. The mark moves up to the first gap between them. */
   readonly proven: readonly Span[]
   readonly value: Instant | undefined
-  /** The mark to store. Undefined if the service's clock was set back, so that a gap before the window is possible. */
+  /** The mark to store. Undefined if the service's clock was set back, because rows before the window may be unread. */
   readonly moved: Instant | undefined
 }
 

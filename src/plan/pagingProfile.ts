@@ -25,7 +25,7 @@ export const UNKNOWN_PAGING: PagingProfile = {
 export const isSameProfile = (a: PagingProfile, b: PagingProfile): boolean =>
   (['firstNumber', 'fullPageRows', 'longestPageRows', 'wholeRows'] as const).every((fact) => a[fact] === b[fact])
 
-/** Returns the profile after a page of `rows` rows with the usual page size. Raises `longestOfRun` if it is lower. */
+/** Returns the profile with `longestOfRun` raised to `rows` if needed. Use it only for pages of the usual page size. */
 export const sawPage = (profile: PagingProfile, rows: number): PagingProfile =>
   rows <= profile.longestOfRun ? profile : { ...profile, longestOfRun: rows }
 
@@ -98,7 +98,7 @@ export interface FirstPage {
   readonly rowsAsked: number
 }
 
-/** Concludes from page 1 whether other rows exist. If `checks`, distrusts the stored length of full pages. */
+/** Concludes from page 1 whether other rows exist. If `checks` is true, does not trust the stored full-page length. */
 export function claimOf(profile: PagingProfile, { rows, rowsSent, rowsAsked }: FirstPage, checks: boolean): Claim {
   if (mayBeUnpaged(profile, rows, rowsAsked)) return 'all if unpaged'
   if (!isCompletePage(profile, rows, rowsAsked)) return 'unknown'

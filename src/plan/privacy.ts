@@ -14,7 +14,7 @@ export interface PrivacyRules {
 
 export type ActiveRule = Exclude<ColumnRule, 'keep'>
 
-/** Begins the text stored in place of a rejected row with private content. Such a row can't be loaded again. */
+/** Prefix of the text stored instead of a rejected row with private content. Such a row can't be loaded again. */
 export const WITHHELD = 'withheld by '
 
 export type ObjectRules = ReadonlyMap<string, ActiveRule>

@@ -53,7 +53,7 @@ export interface Findings {
   readonly firstNumber?: 'asked'
   /** `unclear`: page 0 has rows, but rows have moved since the walk, so it may not be the first page. */
   readonly pageZero?: 'asked' | 'unclear'
-  /** The last page, or parts of the span if its pages fill more than one load. `not found`: the search was unclear. */
+  /** The last page, or parts of the span if its rows exceed one load. `not found`: the search was inconclusive. */
   readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'
   readonly counted?: Walk
   /** True if rows exist after the last page or, in an audit trail, before or after all returned entries. */
@@ -83,7 +83,7 @@ export interface Evidence {
   readonly claim: Claim
   readonly sentNumber: number
   readonly found: Findings
-  /** True if the service refused a larger page than usual, the last way to prove that the slice is complete. */
+  /** True if the service refused a page larger than usual. Such a page is the last way to prove the slice complete. */
   readonly isRefused?: boolean
 }
 

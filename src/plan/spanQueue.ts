@@ -16,7 +16,7 @@ const HINTED_FAILURES_MAX = 3
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const HEAP_SIGNS = 2
-/** An overfull slice of at most this many pages is merged with the time after it and cut again, so no part is short. */
+/** To avoid short parts, an overfull slice of up to this many pages is cut again together with the part after it. */
 const FAR_OVER_PAGES = 6
 
 export interface Overfull {
@@ -40,7 +40,7 @@ interface Piece {
   rows?: number | undefined
   readonly expected?: number | undefined
   readonly isHeap?: boolean
-  /** True if `rows` of the next piece still includes this piece's rows. They are subtracted once they are counted. */
+  /** True if the next piece's `rows` includes this piece's rows. They are subtracted when this piece is counted. */
   isHead?: boolean
 }
 
@@ -73,7 +73,7 @@ export class SpanQueue {
     this.#wholeUntil = this.#oldUntil
   }
 
-  /** Returns the earliest span, shortened to the planned length, or undefined if all spans are proven. */
+  /** Returns the earliest remaining span, shortened to the planned length. Returns undefined if no span remains. */
   next(): Span | undefined {
     const piece = this.#pending.pop()
     this.#current = piece
@@ -115,7 +115,7 @@ export class SpanQueue {
     return span.until - span.since <= this.#goodLength
   }
 
-  /** Updates the plan for the next slices after a span was proven. `isSingle`: one response proved the span. */
+  /** Updates the plan for the next slices after a span was proven complete. `isSingle`: one response proved it. */
   proven(span: Span, rows: number, isSingle: boolean): void {
     if (isSingle && rows > this.#pageRows) this.#pageRows = rows
     if (this.#isHead) this.#subtractFromNext(rows)
@@ -243,7 +243,7 @@ export class SpanQueue {
     this.#pending.push({ span: heap, isHeap: true })
   }
 
-  /** Ends the next slice halfway from `from` to `to` or, after two sparse slices, at `to`. Many rows are near `to`. */
+  /** Ends the next slice halfway to `to`, because many rows are near `to`. After two sparse slices, ends it at `to`. */
   #approach(from: Instant, to: Instant): void {
     const leaps = this.#sparseInARow >= 2 && this.#triedEnd !== to
     if (leaps) this.#triedEnd = to

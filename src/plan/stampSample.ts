@@ -30,7 +30,7 @@ const SORTED_SHARE = 0.97
 const HEAP_SHARE = 0.95
 /** Share of `rowsPlanned` for the next slice after 1, 2, 3 or more failures, if the density is known (`isKnown`). */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
-/** Shares of `rowsPlanned` like `KNOWN_SHARES`. Used if `isKnown` is false and the rows are sorted by time. */
+/** Shares of `rowsPlanned` for the next slice, by number of failures, if the density is unknown and rows are sorted. */
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
 /** Used instead of `SORTED_SHARES` for unsorted rows. It is low, as the span may have far more rows than one page. */
 const UNSORTED_SHARE = 0.04
@@ -113,7 +113,7 @@ export function beginningOf(first: readonly RowStamps[], later: readonly RowStam
 
 const NEVER = Number.POSITIVE_INFINITY as Instant
 
-/** Returns up to two parts of the span: after the rows of both pages, or before them if the newest rows come first. */
+/** Returns the parts of the span (at most two) after the rows of both pages, or before them if newer rows are first. */
 export function edgesOf(first: readonly RowStamps[], last: readonly RowStamps[], span: Span): Span[] {
   const [begun, ended] = [boundsOf(first, span), boundsOf(last, span)]
   if (begun === undefined || ended === undefined) return []
@@ -131,7 +131,7 @@ interface Range {
 
 const latestOf = (a: Range, b: Range): Instant => Math.max(a.latest, b.latest) as Instant
 
-/** Returns two ranges over all rows: of each row's earliest time (`entered`) and of each row's latest time (`gone`). */
+/** Returns the range of the rows' earliest times (`entered`) and the range of the rows' latest times (`gone`). */
 function boundsOf(rows: readonly RowStamps[], span: Span): { entered: Range; gone: Range } | undefined {
   const inside = rows.flatMap((stamps) => rangeOf(timesIn(span, stamps)) ?? [])
   const entered = rangeOf(inside.map(({ earliest }) => earliest))

@@ -28,7 +28,7 @@ export class Walk {
   readonly keys = new KeySet()
   readonly rowsAsked: number
   pages = 0
-  /** Number of rows on all pages, without duplicates on one page. Only repeats across pages show that rows moved. */
+  /** Number of rows on all pages. Duplicates within a page count once, as only repeats across pages show moved rows. */
   rows = 0
   /** Number of rows whose key was already on another page of this walk, which shows that rows moved between pages. */
   repeats = 0
@@ -192,7 +192,7 @@ export class Walk {
     const hasMore = this.isLastPageFull && (this.totalCount ?? 0) > this.distinct
     if (this.#sawEmptyPage || this.distinct !== firstRows || hasMore) return false
     const { usualPageSize } = this.#kind
-    // If a page above the usual size was requested but page 1 is not longer than usual, page 1 may lack rows.
+    // If a larger page than usual was requested but page 1 is no longer than usual, page 1 may lack rows.
     return (
       firstRows > rowsAsked ||
       (firstRows < this.#fullRows(profile) && (rowsAsked <= usualPageSize || firstRows > usualPageSize))

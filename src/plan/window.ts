@@ -43,13 +43,14 @@ export function nextWindow(before: Before, clock: Instant, rules: WindowRules): 
   const { mark } = before
   if (mark === undefined) return { since: rules.sinceRequired ? rules.start : undefined, until, clock }
   const { until: end = mark, sincePreviousRunMs = 0 } = before
-  // If `clock` is before `end`, the service's clock was set back. Our clock may be too, so the longer time is used.
+  // If `clock` is before `end`, the service's clock was set back. Our clock may also have been set back, so the longer
+  // of both intervals is used.
   const began = minusMs(clock, Math.max(0, sincePreviousRunMs, millisBetween(clock, end)))
   const reached = earliest(mark, end, clock, latest(rules.start, began))
   return { since: minusMs(reached, rules.overlapMs), until, clock }
 }
 
-/** Returns whether the window begins early enough, even if the service's clock was later set back to `cut.clock`. */
+/** Returns whether the window begins early enough to miss no row if the service's clock was set back to `cut.clock`. */
 export function reachesBack(window: Window, before: Before, cut: { clock: Instant; rules: WindowRules }): boolean {
   const { since } = nextWindow(before, earliest(window.clock, plusMs(cut.clock, CLOCK_GRAIN_MS)), cut.rules)
   return window.since === undefined || (since !== undefined && window.since <= since)

@@ -107,7 +107,7 @@ function notReading(statement: string): SyncError {
     ? 'there may be several statements here'
     : `this is ${keyword}`
   return new SyncError('QUERY_FAILED', `only one reading statement is run here, ${what}`, {
-    // DuckDB runs a PIVOT without named values as two statements, so such a PIVOT needs a cure of its own.
+    // DuckDB runs a PIVOT without named values as two statements, so the error has separate advice for a PIVOT.
     cure: isSetting
       ? 'Leave the setting out: each statement runs with the settings of the reader. limits.query_memory, query_disk and query_time limit it.'
       : /\bpivot/i.test(statement)

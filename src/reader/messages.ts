@@ -19,7 +19,7 @@ export interface OpenRequest {
 export interface QueryEnd {
   readonly columns: readonly string[]
   readonly warrants: readonly Warrant[]
-  /** True if `charsMax` has ended the query. */
+  /** True if the query ended early because of the limit `charsMax`. */
   readonly isCut: boolean
 }
 

@@ -76,7 +76,7 @@ export class ReaderProcess {
     const [command = '', ...args] = hasLimits ? ['/bin/sh', '-c', limits, ...program] : program
     const cache = getCompileCacheDir()
     const variables = { MALLOC_ARENA_MAX: '2', ...(cache === undefined ? {} : { NODE_COMPILE_CACHE: cache }) }
-    // The environment can contain secrets. Only a process that reads a lake gets it, because it needs it to connect.
+    // Only lake readers inherit the environment, because it can contain secrets. They need it to connect to the lake.
     const env = isLake ? {} : { env: variables }
     try {
       const child = spawn(command, args, {

@@ -85,7 +85,7 @@ const refused = (message: string, cure: string): SyncError => new SyncError('USA
 
 export class Faults {
   #active: Fault[] = []
-  /** How many times faults were applied, all faults together. */
+  /** The total number of times that any fault was applied. */
   taken = 0
 
   constructor(texts: readonly string[]) {

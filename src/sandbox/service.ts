@@ -84,7 +84,7 @@ const HTML: Answer = {
   body: '<!doctype html><html><body><h1>Scheduled maintenance</h1><p>We will be back soon.</p></body></html>',
 }
 
-/** Returns the object in the body, or a text that names the error. */
+/** Returns the parsed body, or an error message if the body is not a JSON object. */
 function parseBody(text: string): Body | string {
   if (text === '') return 'A non-empty request body is required.'
   const body = attempt(() => parseExact(text), undefined)

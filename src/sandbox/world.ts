@@ -72,7 +72,7 @@ export class World {
     return this.#live(report).map(({ key }) => key)
   }
 
-  /** Returns the text that a response contains now, or undefined if no response contains the row. */
+  /** Returns the row's JSON as a response would contain it now, or undefined if no response would contain it. */
   rowText(report: WorldReport, key: number, { currency = 'EUR', flags }: RowRequest = {}): string | undefined {
     const { collections, keepsDeleted } = this.tables[report].definition
     const row = this.tables[report].find(key)

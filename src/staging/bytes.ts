@@ -1,4 +1,4 @@
-/** The ASCII bytes that a scan searches for, and functions that write numbers as digits without slow strings. */
+/** The ASCII bytes that a scan searches for, and functions that write digits fast, because they create no strings. */
 import { ORDINAL_DIGITS } from '../plan/stagedNames.ts'
 
 export const TAB = 0x09
@@ -28,7 +28,7 @@ export function writeDigits(out: Buffer, at: number, value: number): number {
   return end
 }
 
-/** Writes `value` with leading zeros. */
+/** Writes `value` in `ORDINAL_DIGITS` digits, with leading zeros. */
 export function writePadded(out: Buffer, at: number, value: number): void {
   out.fill(ZERO, at, at + ORDINAL_DIGITS)
   writeBefore(out, at + ORDINAL_DIGITS, value)

@@ -88,7 +88,7 @@ export class ObjectCatalog {
     return this.#byName.get(name)
   }
 
-  /** Returns the node after `from` for a field. `text`: the quoted name with lone surrogates replaced, if any. */
+  /** Returns a field's node after `from`. If `quoted` has lone surrogates, `text` is a copy with these replaced. */
   step(from: TrieNode, quoted: Buffer, text?: string): TrieNode {
     const spelling = quoted.toString('latin1')
     let node = from.next.get(spelling)

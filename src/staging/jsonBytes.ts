@@ -113,7 +113,7 @@ export class JsonBytes {
     return new MalformedJson(at, this.bytes.length, expected)
   }
 
-  /** Skips white space. Replaces line breaks and tabs by blanks: they separate rows and columns in staged files. */
+  /** Skips white space. Replaces line breaks and tabs, which separate rows and columns in staged files, with blanks. */
   skipSpace(from: number): number {
     const bytes = this.bytes
     const end = bytes.length

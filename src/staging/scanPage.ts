@@ -17,7 +17,7 @@ export type RowKey = number | string
 export interface ScanPlan {
   readonly answer: 'envelope' | 'array'
   readonly pages?: PageNames
-  /** The key fields that rows contain, without the requested currency. Empty for audit entries. */
+  /** The key fields in a row. Excludes the requested currency, which rows do not contain. Empty for audit entries. */
   readonly key: readonly string[]
   /** The service's name of the deletion flag (`isDeleted`). Undefined if the report has no such flag. */
   readonly flag?: string | undefined

@@ -19,7 +19,7 @@ const RANGES_MAX = 8
 const FAILURES_MAX = 3
 const STOPPED_MS = DAY_MS
 
-/** Compares counts and reads differing ranges. Returns true to update the run's record. Throws MASS_DELETE_STOPPED. */
+/** Compares counts and reads differing ranges. Returns whether to update the run record. Throws MASS_DELETE_STOPPED. */
 export async function compareCounts(context: SyncContext, reading: Reading): Promise<boolean> {
   const { warehouse, client, clock } = context
   const { declaration, config, scope, window } = reading.plan
@@ -42,7 +42,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     if (deletesEveryMs > 0 || (state?.failures ?? 0) > 0 || state?.stopped !== undefined) await record()
     return false
   }
-  // If every run compares counts, so did the previous run, when the service's time was the mark plus `settleMs`.
+  // If every run compares counts, the previous run did too. The service's time was then the mark plus `settleMs`.
   const comparedAt = restMs === 0 ? plusMs(window.since, config.overlapMs + config.settleMs) : state?.countedAt
   const comparison = { context, reading, until: (window.since - 1) as Instant, comparedAt }
   const found = await findRows(comparison, next.acceptedDifference).catch(async (error: unknown) => {
@@ -84,7 +84,7 @@ async function findRows(comparison: Comparison, acceptedDifference: number): Pro
   const total = await totalUpTo(reading, until)
   const { kind } = await totalOfCreated(reading)
   if (kind === 'undated') return UNDATED
-  // If the counts up to `until` differ by exactly `acceptedDifference`, only newer rows are missing.
+  // If total and notes up to `until` differ by exactly `acceptedDifference`, the missing rows are newer than `until`.
   if (total === undefined || total - notes.reduce((sum, { rows }) => sum + rows, 0) === acceptedDifference)
     return 'recent rows'
   if (kind === 'unknown') return 'totals that change'

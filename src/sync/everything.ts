@@ -40,7 +40,7 @@ async function readByCreation(reading: Reading, total: number | undefined): Prom
   for await (const slice of reading.slices('created', spans)) {
     rows += slice.rows
     proofs.add(slice.proof)
-    // A row on the common bound of two spans is read twice. If it also counted twice, it would hide a missing row.
+    // A row on the boundary that two spans share is read twice. If it were counted twice, it could hide a missing row.
     if (isSmall) for (const key of slice.keys) keys.add(key)
   }
   await reading.intake.commit()

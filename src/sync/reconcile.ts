@@ -1,4 +1,4 @@
-/** Compares a whole report with the service. Rows that two reconciles in a row do not find are marked as deleted. */
+/** Compares a whole report with the service. Marks rows as deleted if two consecutive reconciles do not find them. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { SyncError } from '../errors.ts'

@@ -302,7 +302,7 @@ export class Warehouse implements AsyncDisposable {
     return attachLake(this.#database, lake, as)
   }
 
-  /** Fills this warehouse with all tables of the attached database SOURCE. Throws MOVE_UNFINISHED. */
+  /** Fills this warehouse with all tables of the attached database SOURCE. Throws MOVE_UNFINISHED if a copy differs. */
   move(onTable: (table: MovedTable) => void): Promise<MovedTable[]> {
     return moveInto(this.#database, onTable)
   }
@@ -336,7 +336,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#open.storage ? this.#afterOtherLoads(() => removeOrphans(this.#database, LAKE)) : 0
   }
 
-  /** Does one turn of the lake's upkeep. Loads can run between the steps. Returns undefined if no turn is due. */
+  /** Runs the lake's upkeep. Loads can run between its steps. Returns undefined if the upkeep is not due. */
   upkeep(options: UpkeepOptions): Promise<LakeUpkeep | undefined> {
     return keepLake((step) => this.#afterOtherLoads(() => this.#database.transaction(step)), options)
   }

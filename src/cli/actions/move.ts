@@ -87,13 +87,13 @@ async function sourceOf(from: Config) {
   return { from, movedFrom: await numberMark(database), snapshot, state: await stateOf(database) }
 }
 
-/** Returns whether an earlier move has filled the target, and both have had no run since. */
+/** Returns whether an earlier move has filled the target, and neither source nor target has had a run since then. */
 async function isMoved({ movedFrom, state }: Source, target: Config): Promise<boolean> {
   try {
     await using database = await openWarehouseToRead(target)
     return (await numberMark(database)) === movedFrom && (await stateOf(database)) === state
   } catch {
-    // The target does not exist, or it has no books or only a part of them.
+    // The target does not exist, or its bookkeeping tables are missing or incomplete.
     return false
   }
 }

@@ -98,11 +98,11 @@ export const report = defineReport({
   key: ${columns(keyOf(seen, guesses))}, // guess: distinct in ${counted(rows.length, 'row')}. To fill in, if none was found
   fields: ${block(guesses.filter(({ isCollection }) => !isCollection).map(({ line }) => line))},
   newerBy: ${columns(newerBy)}, // guess: times with such names, the latest first
-  // to fill in: the parameters for modification times (here the usual ones); if creation times have any, add created
+  // to fill in: parameters for modification times (usual names shown); if creation times have parameters, add created
   window: { since: 'modifiedSince', until: 'modifiedUntil', required: false },
-  // guess: from the field names. To fill in: 'none' if rows are never deleted; includeDeleted, if the service has it
+  // guess: from field names. To fill in: 'none' if rows are never deleted; includeDeleted if the service supports it
   deletes: ${flag ? `'flag',\n  deletedFlag: '${flag.name}'` : "'absence'"},
-  // to fill in: replace each name on the left, now that of the field, with the flag of expand that adds the field
+  // to fill in: replace each name on the left (now the field's name) with the expand flag that adds the field
   expand: ${block(guesses.filter(({ isCollection }) => isCollection).map(({ line }) => line))},
 })
 `
@@ -139,7 +139,7 @@ function guessesFrom({ name: report, fields, rows }: SeenReport) {
   })
 }
 
-/** Returns the name of the declaring function, or undefined if all values are null or if a number needs a double. */
+/** Returns the schema function's name, such as `boolean`. Undefined if all values are null or numbers look like 1e3. */
 function wordFor(kinds: Kinds): string | undefined {
   if (!has(kinds, SCALARS) && (kinds & NESTED) === Kind.array) return 'many'
   if (!has(kinds, SCALARS) && (kinds & NESTED) === Kind.object) return 'one'
@@ -147,7 +147,7 @@ function wordFor(kinds: Kinds): string | undefined {
   return type === 'date-time' ? 'dateTime' : type
 }
 
-/** Returns a field with distinct values. Prefers the report's own identifier, then another one or the first field. */
+/** Finds a field with distinct values. Prefers the report's identifier, then other identifiers or the first field. */
 function keyOf({ name, rows }: SeenReport, guesses: readonly Guess[]): readonly Guess[] {
   const full = guesses.filter(({ word, values }) => /integer|string/.test(word ?? '') && values.length === rows.length)
   const rank = ({ column }: Guess) => {

@@ -56,7 +56,7 @@ async function unownedText(shell: Shell, config: Config): Promise<string> {
   return `${lived}, but none owns the warehouse, ${NO_WORKER}\n${STARTING}\n`
 }
 
-/** Counts workers by role, except `load`. Returns texts, or [] for the embedded queue: only the owner can open it. */
+/** Returns one text per role that has workers (except `load`). Returns [] if only the owner can open the queue. */
 async function listQueueWorkers({ clock }: Shell, { queue }: Config): Promise<string[]> {
   if (queue === 'embedded') return []
   try {

@@ -94,7 +94,7 @@ function isSame(sent: Sent, held: string | null): boolean {
   return String(sent) === held || (held.startsWith('"') && parseExactly(held) === sent)
 }
 
-/** Returns whether the child rows equal the sent items: their `_payload`, and the columns for the fields of items. */
+/** Returns whether the child rows equal the sent items. Compares `_payload` and the columns of the items' fields. */
 function hasItems(sent: Sent, rows: readonly Held[], columnOf: (field: string) => string | undefined): boolean {
   const items = (sent === null ? [] : [sent].flat()) as readonly SentObject[]
   const live = rows

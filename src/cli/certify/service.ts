@@ -15,7 +15,7 @@ import { counted, duration, grouped, timeText } from '../layout.ts'
 
 /** The maximum number of requests for the pages of one report. */
 export const REQUESTS_MAX = 60
-/** Only this number of pages is read in order. The other checks can use the rest of `REQUESTS_MAX`. */
+/** At most this many pages are read in order. This leaves the rest of `REQUESTS_MAX` for the other checks. */
 const PAGES_IN_ORDER_MAX = 20
 /** If the service hides an edit for longer than this, the cause is probably a wrong time in the row, not a lag. */
 const LAG_MS_MAX = 30 * MINUTE_MS
@@ -208,7 +208,7 @@ const QUESTIONS: Readonly<Record<string, (survey: Survey) => Answer | Promise<An
   },
 }
 
-/** Reads all pages again. For each edit that the first read missed, returns the time (ms) from edit to that read. */
+/** Reads all pages again. For each edit that the first read missed, returns the edit's age (ms) at the first read. */
 async function hiddenTimes({ pages, question, read }: Survey): Promise<readonly number[]> {
   // An edited row can move to any page, so all pages are read again.
   const reread = await Array.fromAsync(read, ({ number }) => pages.readLaterPage(question, number))

@@ -1,4 +1,4 @@
-/** Preact elements, written as HTML by htm. Values become text or attributes, so that no response can inject markup. */
+/** Preact elements in HTML syntax (htm). Values become text or attributes, so that no response can inject markup. */
 import htm from './libraries/htm.js'
 import { Component, createRef, Fragment, h, render } from './libraries/preact.js'
 

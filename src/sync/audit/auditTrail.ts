@@ -76,7 +76,7 @@ interface TrailRefill {
   readonly done: () => Promise<void>
 }
 
-/** Stores the current configuration. Returns the trails to read again after a change, keyed by prefix such as `3:`. */
+/** Stores the configuration. If it changed, returns which trails to read again. The map's key is the scope prefix. */
 async function openAuditCoverage(context: SyncContext, report: ReportName, subjects: readonly Subject[]) {
   const { warehouse, settings, fence } = context
   const wanted = readSettingsOf(settings, report)

@@ -1,4 +1,4 @@
-/** Plans backfill windows with about equally many rows. Counts the rows by the service's totals or in the warehouse. */
+/** Plans backfill windows with about equal row counts, estimated from the service's totals or from the warehouse. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import type { CountedRange, WindowRange, Range, WindowSizes } from '../../plan/backfillWindows.ts'

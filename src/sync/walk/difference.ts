@@ -30,7 +30,7 @@ export interface DifferencePlan {
 export class Difference {
   readonly #plan: DifferencePlan
   readonly #first: SliceSource
-  /** Requests the pages of all reads after the first. These reads need only keys and stamps. */
+  /** Fetches the pages of the second and all later reads. These reads need only keys and stamps. */
   readonly pages: PageSource
 
   constructor(context: WalkContext, plan: DifferencePlan, first: SliceSource) {
@@ -42,8 +42,8 @@ export class Difference {
   }
 
   /**
-   * Returns the keys of rows that the second read lacks. Each key ends with the row's stamp in the last read, or '' if
-   * the last read also lacks the row. Returns undefined if every row contains a deletion flag (true or false).
+   * Returns the keys of rows that are missing from the read without deleted rows. Each key ends with the row's stamp in
+   * a later read with deleted rows, or '' if that read lacks the row too. Undefined if all rows have a deletion flag.
    */
   async goneKeys(slice: ProvenSlice, pageOf: PageOf): Promise<GoneKey[] | undefined> {
     const unflagged = [...slice.keys].filter((key) => pageOf.has(key))
@@ -57,7 +57,7 @@ export class Difference {
     return gone.map((key) => [...wholeKey(declaration, key, scope), ...(stamps.get(key) ?? [''])])
   }
 
-  /** Reads again the pages that had these rows in the first read. If a row is missing now, reads the whole slice. */
+  /** Rereads the pages that contained these rows in the first read. If a row is missing now, reads the whole slice. */
   async #stampsOf(keys: readonly RowKey[], slice: ProvenSlice, pageOf: PageOf): Promise<Stamps> {
     const third = collectStamps(this.#plan.declaration)
     const numbers = [...new Set(keys.map((key) => pageOf.get(key) ?? 1))]
@@ -93,7 +93,7 @@ export class Difference {
     return missingFrom(without, missing)
   }
 
-  /** Reads the spans, excluding deleted rows. If the sink `withDeleted` is set, reads all rows and adds them to it. */
+  /** Reads the spans without deleted rows. If `withDeleted` is set, reads deleted rows too and adds all rows to it. */
   async #slices(
     spans: readonly Span[],
     { withDeleted, rowsExpected }: { readonly withDeleted?: RowSink; readonly rowsExpected?: number } = {},

@@ -17,7 +17,7 @@ export interface ProvenSlice extends Omit<ProvenRows, 'proof'> {
 /** The old part of a span is read separately if it is this many times longer than the young part. */
 const HISTORY_RATIO = 100
 
-/** Yields each slice when it is proven. `rowsExpected` is the number of rows that an earlier read has returned. */
+/** Yields each slice once it is proven complete. `rowsExpected` is the number of rows that an earlier read returned. */
 export async function* provenSlices(source: SliceSource, spans: readonly Span[], rowsExpected?: number) {
   const { terms, pages } = source
   const parts = terms.answer === 'array' ? spans.flatMap((span) => cutOffOld(span, terms.youngFrom)) : spans

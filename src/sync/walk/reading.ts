@@ -89,7 +89,7 @@ export class Reading implements AsyncDisposable {
     return earliest(clock, this.source.pages.firstServedAt ?? clock)
   }
 
-  /** Yields the proven slices of the spans. `axis`: filters by modification time (`window`) or by creation time. */
+  /** Yields the proven slices of the spans. `axis` selects the filter: by modification (`window`) or creation time. */
   slices(axis: SliceSource['axis'], spans: readonly Span[]): AsyncGenerator<ProvenSlice, void> {
     return provenSlices({ ...this.source, axis }, spans)
   }

@@ -112,7 +112,7 @@ export class PageWalk {
     })
   }
 
-  /** Returns whether the page repeats the previous page. False for one-row pages: a repeated key already shows it. */
+  /** Returns whether the page repeats the previous page. False for one-row pages: the repeated-key check suffices. */
   #repeatsLast({ number, page }: FetchedPage): boolean {
     const last = this.#last
     if (last === undefined || number !== last.number + 1 || page.rowCount === 0) return false
@@ -122,8 +122,8 @@ export class PageWalk {
   }
 
   /**
-   * Returns whether a page that looks the same as the previous page has different rows, such as equal audit entries of
-   * one instant. Requests a page after the last page: it is empty only if the service respects page numbers.
+   * Returns whether a page has other rows than the previous page, although they look the same: audit entries can be
+   * equal. Requests a page after the last page, which is empty only if the service respects page numbers.
    */
   async #isOtherPage({ page }: FetchedPage): Promise<boolean> {
     const { walk } = this

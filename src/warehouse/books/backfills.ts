@@ -17,7 +17,7 @@ export interface BackfillRange extends Span {
   readonly since: Instant
 }
 
-/** A part of a backfill that is read and proven by itself. `scope` is the currency, or empty. */
+/** A part of a backfill that is read and proven complete on its own. `scope` is the currency, or empty. */
 export interface PlannedWindow extends BackfillRange {
   /** The newest window of a backfill has the number 1. */
   readonly number: number

@@ -25,7 +25,7 @@ export const REJECTED = `
   FROM tidemark.rejected_rows GROUP BY report`
 export const MISFITS = 'SELECT report, count(*) AS misfits FROM tidemark.misfits GROUP BY report'
 
-/** Returns a SQL join that adds `columns` for each report, computed from the table `from` of the books, as `alias`. */
+/** Returns a SQL join named `alias`. It computes `columns` for each report from the bookkeeping table `from`. */
 export const joinPerReport = (alias: string, columns: string, from: string): string =>
   `LEFT JOIN (SELECT report, ${columns} FROM tidemark.${from} GROUP BY report) ${alias} USING (report)`
 

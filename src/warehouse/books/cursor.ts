@@ -25,7 +25,7 @@ export async function currentCursor(sql: Pick<Sql, 'rows'>): Promise<Cursor> {
 
 export const isCursor = (text: string): text is Cursor => text === START || SHAPE.test(text)
 
-/** Returns the text as a cursor. Throws USAGE_INVALID if the text has another form. */
+/** Returns the text as a cursor. Throws USAGE_INVALID if it is malformed. */
 export function parseCursor(text: string): Cursor {
   if (isCursor(text)) return text
   throw new SyncError('USAGE_INVALID', `"${text.slice(0, 80)}" is no cursor`, {

@@ -117,7 +117,7 @@ export class Database implements Sql, AsyncDisposable {
     return this.#inTurn(() => this.#readKept<T>(sql), { runsPostponed: false })
   }
 
-  /** Runs `work` in a transaction before the next statement that is not a `kept` query, or when the file is closed. */
+  /** Runs `work` in a transaction before the next statement or `close`. Queries through `kept` do not trigger it. */
   postpone(work: (sql: Sql) => Promise<void>): void {
     this.#postponed = work
   }

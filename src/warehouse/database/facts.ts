@@ -19,7 +19,7 @@ export class Facts {
     this.#kept.set(query, { tables: new Set(tablesIn(query)), rows: rows.map((row) => ({ ...row })) })
   }
 
-  /** Call this before each statement. Removes cached results from tables that the current transaction changes. */
+  /** Call this before each statement. Drops cached results of queries on tables that the transaction changes. */
   before(sql: string): void {
     if (/^\s*SELECT\b[^;]*$/i.test(sql)) return
     for (const table of tablesIn(sql)) this.#writtenSinceBegin.add(table)

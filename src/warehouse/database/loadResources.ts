@@ -53,7 +53,7 @@ const ROWS_OF_A_VECTOR = 2_048
 /** Maximum increase of the memory limit for long rows. At the default limit, the process then needs less than 1 GiB. */
 const LONG_ROWS_MIB_MAX = 384
 
-/** Runs `work` with a temporarily higher memory limit. Throws `failure` if long rows have not caused it. */
+/** Repeats the failed `work` with a higher memory limit. Rethrows `failure` if long rows did not cause it. */
 async function withLongRows<T>(
   database: Database,
   { size: { rowBytesMax, bytes }, failure }: { readonly size: LoadSize; readonly failure: unknown },

@@ -28,7 +28,7 @@ const isTaken = ({ taken }: TurnRow): boolean => taken === true
 
 type Run = (sql: string) => Promise<readonly TurnRow[]>
 
-/** Waits for a turn. `run` uses a second connection, whose transaction keeps the lock until the turn is disposed. */
+/** Waits for a turn to commit. The second connection used by `run` keeps the lock until the turn is disposed. */
 export async function takeTurn(run: Run, lake: string): Promise<AsyncDisposable> {
   const catalogue = text(`__ducklake_metadata_${lake}`)
   const ask = (sql: string) => run(`FROM postgres_query(${catalogue}, ${text(sql)})`)

@@ -19,7 +19,7 @@ const REMOVED_FILES_MAX = 1_000
 const TURN_MS_MAX = 10 * MINUTE_MS
 /** Minimum time between the starts of two turns. Their ends are not used, because a killed worker records no end. */
 const TURN_EVERY_MS = 50 * MINUTE_MS
-/** Files that no snapshot needs are kept for this time, because running statements may still read them. */
+/** Files that no snapshot needs are kept for this long, because running statements may still read them. */
 const UNUSED_KEPT_MS = DAY_MS
 
 /** The numbers of files, snapshots and catalogue rows of a lake, and the bytes of its files. */
@@ -41,11 +41,11 @@ export interface UpkeepOptions {
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>
   readonly snapshotsMs: number
   readonly signal: AbortSignal
-  /** True if an operator has requested the turn. It then begins even if another turn has just ended. */
+  /** True if an operator requested this upkeep run (turn). It then starts even if another turn ended recently. */
   readonly isOrdered?: boolean
 }
 
-/** Does one turn of upkeep. Returns undefined if another turn began recently. Does not throw if a step fails. */
+/** Runs one turn of upkeep. Returns undefined if another turn began recently. Does not throw if a step fails. */
 export async function keepLake(
   transact: <T>(work: (sql: Sql) => Promise<T>) => Promise<T>,
   { clock, signal, snapshotsMs, isOrdered = false }: UpkeepOptions,

@@ -68,7 +68,7 @@ export function spillFolderOf(warehouse: string) {
   const own = prefix + randomUUID()
   return {
     own,
-    /** Creates the folder. `isAlone`: removes dead processes' folders. Throws WAREHOUSE_MISSING without permission. */
+    /** Creates the folder. If `isAlone`, removes dead processes' folders. Throws WAREHOUSE_MISSING if that fails. */
     create: async ({ isAlone }: { readonly isAlone: boolean }): Promise<void> => {
       const folder = dirname(own)
       const found = isAlone ? (await readdir(folder)).map((each) => join(folder, each)) : []

@@ -15,7 +15,7 @@ interface ChildMerge extends Merging, CarriedCollection {
   readonly childColumns: readonly DiscoveredColumn[]
 }
 
-/** Collections of which all items together have at most this number of bytes share statements. */
+/** If the items of a load have at most this many bytes in total, each statement handles several collections at once. */
 const SHARED_BYTES_MAX = 8 * 2 ** 20
 
 /** Writes child rows for the rows that the temporary table `win` lists. Returns how many child rows were written. */

@@ -57,7 +57,7 @@ async function countedCreations(sql: Sql, place: CountPlace, { recent, until }: 
 
 const KEYS_AT_ONCE = 10_000
 
-/** Stores which range of creation times returned each row. Returns the keys whose rows are not stored. */
+/** Stores in which range of creation times each row was read. Returns the keys of those rows that are not stored. */
 async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys }: ReadSpan): Promise<string[]> {
   const [since, until] = [span.since === undefined ? 'NULL::TIMESTAMPTZ' : time(span.since), time(span.until)]
   const all = [...keys]

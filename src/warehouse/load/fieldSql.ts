@@ -141,7 +141,7 @@ export class FieldSql {
     return `CASE WHEN ${isNestedSql(raw)} THEN hash(${label}, ${raw}::VARCHAR, true) ELSE hash(${label}, ${raw} ->> '$') END`
   }
 
-  /** Returns the SQL condition that a row has one of the fields. It tests the row's shape, which is a set of fields. */
+  /** Returns SQL that is true if a row has at least one of the fields. It tests the row's shape (its set of fields). */
   carried(fields: readonly CatalogField[], shape = 's."~shape"'): string {
     const wanted = new Set(fields.map((field) => field.name))
     const carrying = this.#catalog.shapes.map((shape) => shape.some((each) => wanted.has(each)))

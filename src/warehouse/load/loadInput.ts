@@ -96,7 +96,7 @@ export type RereadLoad = RunLoad<'reread'>
 /** Rows that a backfill read some time before this load. A stored version with the same modification time is kept. */
 export type BackfillLoad = RunLoad<'backfill'>
 
-/** Rows of a reconcile. The load stores their keys. The reconcile's end compares these keys with the stored rows. */
+/** Rows of a reconcile. Their keys are stored, so that the reconcile can later find stored rows it did not read. */
 interface ReconcileLoad extends RunLoad<'reconcile'> {
   readonly reconcile: ReconcileProgress
 }

@@ -1,4 +1,4 @@
-/** Types that the steps of one load share. `Reading` adds the segment, and `Writing` adds the number of the load. */
+/** Types that the steps of a load share. `Reading` adds the segment to `Loading`, `Writing` adds the load's number. */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ChildTable, ReportTable } from '../../../schema/tables.ts'
 import type { ColumnChange, DiscoveredColumn } from '../../plan/columns.ts'

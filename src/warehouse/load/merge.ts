@@ -107,7 +107,7 @@ function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumn
   const { serviceNow, kind } = input
   const columns = columnNames(staged.columns)
   const fresh = { alias: 's', observedAt: 's."~observed_at"', askedAt: 's."~asked_at"', columns }
-  // The stored row was requested at this time or later. `l.asked_at` (its load's first request) can be earlier or NULL.
+  // Lower bound of the stored row's request time. `l.asked_at` is when the load's first request was sent, or NULL.
   const askedAt = `greatest(l.asked_at, t._observed_at - INTERVAL ${HEAD_MS_MAX} MILLISECONDS)`
   const stored = { alias: 't', observedAt: 't._observed_at', askedAt, columns: tableColumns }
   // If the stored row was observed in the future, the service's clock was set back.
@@ -119,10 +119,10 @@ function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumn
     ELSE ${isNewerSql(report, [fresh, stored], kind === 'backfill' || kind === 'retry' ? '>' : '>=')} END`
 }
 
-/** SQL condition: more than absence has proven the deletion. A later row without a deletion flag does not undo it. */
+/** SQL condition: the deletion was not inferred from absence. A later row without a deletion flag does not undo it. */
 const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
-/** Returns the SQL condition for deleted rows. Without a deletion flag, `gone_keys` or `staysDeleted` decides. */
+/** Returns SQL that is true if a row is deleted. Without a deletion flag, it uses `gone_keys` or `staysDeleted`. */
 function deletedSql(load: Loading, columns: readonly StagedColumn[], staysDeleted: string): string {
   const stamp = stampSql(load.report, 's', columnNames(columns)) ?? 'NULL::TIMESTAMPTZ'
   const gone = load.input.gone && isProvenGoneSql(load.table, stamp, staysDeleted)
@@ -131,7 +131,7 @@ function deletedSql(load: Loading, columns: readonly StagedColumn[], staysDelete
     : `coalesce(s."~deleted", ${gone ?? staysDeleted}, false)`
 }
 
-/** Returns the SQL condition that a second read, which excludes deleted rows, did not return the row. */
+/** Returns SQL that is true for a deleted row: a second read, which excluded deleted rows, did not return the row. */
 function isProvenGoneSql(table: ReportTable, stamp: string, staysDeleted: string): string {
   const key = names(table.key, 's')
   const keys = names(table.key, 'g')

@@ -143,7 +143,8 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
 
 /**
  * Fills the temporary table `absent` with stored rows that were requested but not returned, and that no run has read
- * since. The column `again` is true if an earlier comparison also did not find the row. `held` counts all stored rows.
+ * since. The column `again` is true if an earlier comparison also did not find the row. Also returns the number of all
+ * stored rows that are not deleted (`held`).
  */
 export async function findAbsent(sql: Sql, place: CountPlace & Pick<Deleting, 'startedAt'>, isAbsent: string) {
   const key = storedKeySql(place)
@@ -217,7 +218,7 @@ export function checkBrake(report: string, deleted: number, live: number): void 
   })
 }
 
-/** Returns the key column that the row fills. The request fills other key columns, such as the currency. */
+/** Returns the key column that is read from the row. Other key columns, such as the currency, come from the request. */
 export function keyColumn(report: Declaration): string {
   const asked = new Set(tableOf(report).asked.map((column) => column.name))
   return report.key.find((column) => !asked.has(column)) ?? ''

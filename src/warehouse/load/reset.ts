@@ -15,7 +15,7 @@ export interface ResetRequest {
   /** True deletes the rows at once. False keeps each row until the runs after the reset have read all rows. */
   readonly empty: boolean
   readonly now: Instant
-  /** The service's time at which the open versions of deleted rows end. */
+  /** The service's time. In the history, the current versions of deleted rows end at this time. */
   readonly serviceNow: Instant
 }
 

@@ -145,7 +145,7 @@ function readingSql(sent: string, type: ColumnType) {
 
 const withoutZeros = (value: string): string => `regexp_replace(${value}, '[.]?0+$', '')`
 
-/** Returns SQL that converts a stored value to JSON text. Times become ISO 8601 in UTC. Decimals lose final zeros. */
+/** Returns SQL that converts a stored value to JSON text: times in ISO 8601 (UTC), decimals without trailing zeros. */
 function storedAsJson(stored: string, type: DuckType): string {
   if (type === 'TIMESTAMPTZ')
     return `to_json(${withoutZeros(`strftime(make_timestamp(epoch_us(${stored})), '%Y-%m-%dT%H:%M:%S.%f')`)} || 'Z')::VARCHAR`

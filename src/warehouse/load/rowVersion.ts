@@ -88,7 +88,7 @@ export async function splitDuplicates(sql: Sql, load: Reading, staged: readonly 
 
 type Shapes = Reading['segment']['catalog']['shapes']
 
-/** Returns SQL pairs of shape numbers. In `(2, 0)`, an earlier row of shape 2 has a field that shape 0 lacks. */
+/** Returns SQL pairs (older shape, newer shape) if the newer shape lacks a field. A shape is a numbered field set. */
 async function shapesWithMoreFields(sql: Sql, shapes: Shapes, pairs: string): Promise<string[]> {
   if (shapes.length === 1) return []
   const met = await sql.rows<{ older: number; newer: number }>(

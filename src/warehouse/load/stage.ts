@@ -16,7 +16,7 @@ import { splitDuplicates } from './rowVersion.ts'
 /** Lowest value of `maximum_object_size`. For each thread, DuckDB reserves twice this value, but at least 32 MiB. */
 const OBJECT_BYTES_MIN = 1024 * 1024
 
-/** Returns the query of the staged rows. Run it with `rowsInOrder`, so that DuckDB streams the rows. */
+/** Returns the query that reads the staged rows. Run it with `rowsInOrder`, so that DuckDB streams the rows. */
 export async function readRows(sql: Sql, load: Reading): Promise<RowReading & { readonly sql: string }> {
   const { table, segment, files, rules } = load
   const reading = new FieldSql(load)

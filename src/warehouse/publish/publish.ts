@@ -25,7 +25,7 @@ const READER_MEMORY = '256MB'
 /** The setting `publish_by`: write only changed blocks where that is safe, or always the whole file. */
 export type PublishBy = 'blocks' | 'whole'
 
-/** How a copy was made: by sharing disk blocks (`reflink`), patching the retired copy (`blocks`), or as a `whole`. */
+/** How a copy was made: `reflink` shares disk blocks, `blocks` patches the retired copy, `whole` copies everything. */
 export interface CopyWay {
   readonly way: 'reflink' | 'blocks' | 'whole'
   readonly blocks?: number
@@ -92,7 +92,7 @@ async function behindLinks(path: string): Promise<string> {
   }
 }
 
-/** Returns a text that changes with each load, run, state of a report, new column and dismissed row. */
+/** Returns a string that changes whenever a load, run, report state, column change or dismissed row is recorded. */
 export const stateOf = async (database: Database): Promise<string> =>
   (await onlyRow<{ state: string }>(database, STATE)).state
 

@@ -10,7 +10,7 @@ import { discoveredColumns, retype } from './tables.ts'
 
 export interface PrivacyChange {
   readonly report: Declaration
-  /** The part whose privacy rules have changed: a currency, an entity's records (`3:`), or '' for the whole report. */
+  /** The part with new privacy rules: a currency, an entity's records (`3:` for entity 3), or '' for all rows. */
   readonly scope: string
   readonly now: NewlyPrivate
 }

@@ -4,7 +4,7 @@ import { type ReportTable, tableOf } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql, name, names, sameSql, text, time } from '../database/sql.ts'
 
-/** SQL for the time when a report's history was last switched off. No open version begins earlier. */
+/** SQL for the time when a report's history was last switched off. Open versions begin at this time or later. */
 export type History = string
 
 export const closedName = (table: string): string => `closed_${table}`
@@ -20,7 +20,7 @@ export async function reportsWithHistory(sql: Sql): Promise<ReadonlySet<string>>
   return new Set(rows.map(({ report }) => report))
 }
 
-/** Returns the earliest time at which open versions can begin, or undefined if the report's history is off. */
+/** Returns the earliest possible start of a row's current (open) version. Undefined if the report's history is off. */
 export async function historyOf(sql: Sql, report: string): Promise<History | undefined> {
   const [row] = await sql.kept<{ on: boolean; ended: number | null }>(`
     SELECT bool_or(ended_at IS NULL) AS "on", epoch_us(max(ended_at)) AS ended FROM tidemark.histories WHERE report = ${text(report)}`)
@@ -81,7 +81,7 @@ export async function closeVersions(sql: Sql, history: History | undefined, clos
   await sql.run('DROP TABLE closing')
 }
 
-/** Ends all open versions of a report. A version that begins later than `now` ends at its beginning. */
+/** Ends all open versions of a report at `now`. If a version begins after `now`, its end is set to its start. */
 export async function closeOpenVersions(sql: Sql, report: ReportName, now: Instant): Promise<void> {
   const history = await historyOf(sql, report)
   if (history === undefined) return

@@ -8,7 +8,7 @@ import { type FetchedPage, undefinedIfRefused } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { questionFor, type SliceSource } from '../walkPages.ts'
 
-/** Searches page 0 for rows that walks lack. Returns the first page's number, or undefined if that is unclear. */
+/** Checks whether page 0 has rows that the walk missed. Returns the first page's number, or undefined if unclear. */
 export async function probePageZero(source: SliceSource, span: Span | undefined, walk: Walk) {
   const read = readerOf(source, { span, size: walk.rowsAsked })
   const zero = await pageZero(read)
@@ -49,8 +49,8 @@ async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
 }
 
 /**
- * Requests one row alone. Returns the number of its page, `shown again` if page 2 contains the row, or undefined if it
- * is unclear. Requests page 2 first, because the row could move from page 1 to page 2 between two requests.
+ * Requests a span that contains one row. Returns the number of the row's page, `shown again` if page 2 contains the
+ * row, or undefined if unclear. Requests page 2 first, because the row could move from page 1 to page 2 meanwhile.
  */
 async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'shown again' | undefined> {
   const isOn = (page: FetchedPage | undefined): boolean => page !== undefined && sharedRows(page.page, first.page) > 0

@@ -60,8 +60,8 @@ export async function probeLastPage({ source, slice, first }: ProbedSlice, walk:
 }
 
 /**
- * Returns whether the walk back to page 1 missed any rows. Requests the end of the pages again, to find new rows. Also
- * requests the part of the span after all returned rows: some services return only, for example, 100 pages.
+ * Returns whether the walk back to page 1 missed any rows. Requests the last page again, or the next page if it is
+ * full. Also requests the part of the span beyond all returned rows, because some services limit the number of pages.
  */
 export async function probeUncounted(
   { source, slice, first }: ProbedSlice,
