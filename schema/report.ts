@@ -80,7 +80,7 @@ export const Declaration = z.readonly(
     deletes: Deletes.default('none'),
     /** The field that is true in a deleted row. */
     deletedFlag: word.optional(),
-    /** The parameter with which the service also returns deleted rows. */
+    /** The request parameter that makes the service return deleted rows too. */
     includeDeleted: word.optional(),
     /** The collection that each flag of `expand` adds. The value `'fields'` means that the flag adds fields to rows. */
     expand: z.readonly(z.record(z.string(), z.union([z.literal('fields'), Collection]))).default({}),

@@ -30,7 +30,7 @@ export type Message = z.infer<typeof Message>
 
 const ReceiverState = z.object({
   waiting: z.array(Message),
-  /** Only for receivers of data: the changes of each report up to its cursor are already in messages. */
+  /** Only for receivers of data: each report's cursor. Changes up to the cursor are already in messages. */
   cursors: z.partialRecord(
     report,
     z.custom<Cursor>((value) => typeof value === 'string'),

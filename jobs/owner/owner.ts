@@ -153,7 +153,7 @@ const waitingError = ({ code, message, cure, report }: SyncError): SyncError =>
 
 interface LeaseRequest {
   readonly name: string
-  /** A kind of run, or a backfill's identifier. A new request with the same value cancels the lease's current run. */
+  /** Identifies the run: its kind, or a backfill's identifier. A new request with the same value cancels the run. */
   readonly as: string
   readonly signal: AbortSignal
   readonly cancel: () => void

@@ -1,7 +1,7 @@
 /** Adds `npx` and `--config` to commands in messages if the user typed them. Users can then paste the commands. */
 import type { Output, Shell } from './shell.ts'
 
-/** The standard output of these commands has rows or texts of others, which must not change. */
+/** The standard output of these commands contains data or quoted text, so `withWholeHints` must not change it. */
 const PRINT_DATA = ['changes', 'export', 'logs', 'mcp', 'new-report', 'query', 'schema']
 const WITHOUT_CONFIG = ['demo', 'init', 'new-report', 'sandbox']
 

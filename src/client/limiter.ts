@@ -81,7 +81,7 @@ export class Limiter {
     return await waiter.promise
   }
 
-  /** Returns the remaining shared pause (ms). For `SHARED_CHECK_EVERY_MS` after a check, returns 0 without another. */
+  /** Returns the remaining shared pause (ms). Returns 0 if the last check was under `SHARED_CHECK_EVERY_MS` ago. */
   async #sharedPauseMs(): Promise<number> {
     const pauses = this.#rules.sharedPauses
     const isFresh = this.#clock.monotonicMs() - this.#sharedCheckedMs < SHARED_CHECK_EVERY_MS

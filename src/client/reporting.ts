@@ -204,8 +204,8 @@ class Client implements AsyncDisposable {
   }
 
   /**
-   * Tries again with a new token after a 401 (spec §5, rule 4). If the service also refuses a token that was requested
-   * after the first 401, the scope is missing, and that 401 is returned.
+   * Tries again with a new token after a 401 (spec §5, rule 4). If a token that was requested after this 401 is also
+   * refused, the scope is missing. Then the later 401 is returned.
    */
   async #authorised(request: ReportRequest<unknown>, signal: AbortSignal): Promise<RawAnswer> {
     let issuedBefore = Number.POSITIVE_INFINITY

@@ -116,7 +116,7 @@ const isMap = (value: unknown): value is Record<string, unknown> =>
 export function flatSettings(value: unknown): unknown {
   if (!isMap(value) || !isMap(value['warehouse'])) return value
   const { lake, ...others } = value['warehouse']
-  // A setting that is also set outside the section becomes, for example, warehouse.data, which the schema rejects.
+  // If a setting is also set outside the section, it gets a name such as warehouse.data. The schema rejects this name.
   const nameOf = (key: string) => `${`lake_${key}` in value ? 'warehouse.' : 'lake_'}${key}`
   const ofLake = Object.fromEntries(Object.entries(others).map(([key, set]) => [nameOf(key), set]))
   const warehouse = typeof lake === 'string' && /^postgres(?:ql)?:/.test(lake) ? `ducklake:postgres:${lake}` : lake

@@ -13,7 +13,7 @@ export interface ReceiverConfig {
   readonly name: string
   readonly takes: 'notices' | 'data'
   readonly format: keyof typeof RECEIVER_SECRETS
-  /** Only its host is logged or printed, because the rest can be secret. For Slack, `secret` is the address instead. */
+  /** Only its host is logged or printed, because the rest can be secret. For Slack, `secret` has the address. */
   readonly webhook?: URL
   /** The signing key, the address of a Slack webhook, or the integration key of PagerDuty. */
   readonly secret: Secret

@@ -19,7 +19,7 @@ export type Sources = Awaited<ReturnType<typeof readSources>>
 
 /**
  * Throws CONFIG_INVALID if a file cannot be read. Without `file`, environment variables must set all required settings.
- * `env` has the variables of `.env` and of the process, which wins. Empty variables are left out.
+ * In `env`, the variables of the process override those of `.env`. Empty variables are left out.
  */
 export async function readSources({ file, env, cwd }: ConfigSources) {
   const named = file ?? (env['TIDEMARK_CONFIG'] === '' ? undefined : env['TIDEMARK_CONFIG'])

@@ -15,7 +15,7 @@ export function startRun<Answer, Event>(work: (tell: Tell<Event>) => Promise<Ans
   const writer = writable.getWriter()
   let isRead = false
   const tell = async (event: Event) => {
-    // Writing fails if the loop was left early. The run continues without the loop.
+    // Writing fails if the caller has left its loop over the events. The run continues, and further events are dropped.
     if (isRead) await writer.write(event).catch(() => undefined)
   }
   const answer = (async () => {

@@ -173,7 +173,7 @@ export class Tidemark implements AsyncDisposable {
     })
   }
 
-  /** Opens the changes, for reading many of them: as JSON text, as rows, or into a Parquet file. */
+  /** Opens the change feed, so that many changes can be read as JSON text, as rows, or into a Parquet file. */
   openChanges(reports: readonly string[], options: ChangesOptions = {}): Promise<Changes> {
     const { since = 'start', children = false } = options
     return this.#call(options, async (signal) => {

@@ -15,7 +15,7 @@ type Operation<Name extends ActingRequest['do']> = (
   caller: Caller,
 ) => Promise<AnswerOf<Name>>
 
-/** Executes an operation, notes it in `tidemark.orders` and publishes. The answer has errors of individual reports. */
+/** Records an operation in `tidemark.orders`, executes it and publishes. The answer has each report's error. */
 export async function carryOut<R extends ActingRequest>(
   engine: Engine,
   request: R,

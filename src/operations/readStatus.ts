@@ -7,7 +7,7 @@ import { openNewest } from '../wiring/published.ts'
 import type { AnswerOf } from './contract.ts'
 import { findWorker } from './worker.ts'
 
-/** During a long load the worker does not answer in this time. The published copy is read instead. */
+/** The worker may not answer within this time, for example during a long load. Then the published copy is read. */
 const WORKER_MS_MAX = 5_000
 
 /** The state that a worker returns. It also contains the worker's runs and queues, and when the next runs begin. */

@@ -1,4 +1,4 @@
-/** Executes operations in the warehouse's owner. Uses the queues, so that runs of one kind and report never overlap. */
+/** Executes operations in the process that owns the warehouse. Runs of one kind and report never overlap. */
 import { openBackfillNames } from '../../jobs/backfill/backfill.ts'
 import type { Housekeeping, OwnerContext } from '../../jobs/owner/housekeeping.ts'
 import { type Runs, RUN_KINDS, type RunKind } from '../../jobs/runs/runs.ts'

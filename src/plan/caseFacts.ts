@@ -35,7 +35,7 @@ export const isOverfull = (given: Case): boolean => {
   return mayCut(given) && given.slice.span !== undefined && firstRows > 0 && totalCount > firstRows
 }
 
-/** Returns whether the span is old and has, by its total, more rows than fit in one load. */
+/** Returns whether the span is old and its total exceeds `loadRowsMax`, the maximum number of rows in a load. */
 export const hasOldLoads = (given: Case): boolean =>
   isOverfull(given) && isOld(given) && (given.seen.walk.totalCount ?? 0) > given.terms.loadRowsMax
 
@@ -84,8 +84,8 @@ export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { clai
 
 /**
  * Returns whether page 1 of a bare array (a response without a total) seems to be the only page but may lack rows. The
- * service may ignore page numbers and also limit its responses. If the search for the last page ended at page 1, a page
- * 1 with fewer than `wholeRows` rows is complete.
+ * service may ignore page numbers and also limit its responses. Page 1 is complete if the search for the last page
+ * ended there and it has fewer than `wholeRows` rows.
  */
 export const mayHideRows = (given: Case): boolean => {
   const { profile, seen } = given
@@ -189,7 +189,7 @@ export const isAgreed = (given: Case): boolean =>
 
 const isWide = (given: Case): boolean => given.terms.keyed && mayCut(given) && canSplit(given.slice.span)
 
-/** Returns whether, in the last allowed walk, the pages had no total and the page after a full page was refused. */
+/** Returns whether walk `walkAttemptsMax` had no total and ended when the page after a full page was refused. */
 export const alwaysFills = ({ profile, terms, seen }: Case): boolean =>
   seen.attempt === terms.walkAttemptsMax &&
   seen.walk.cutOff(profile) !== undefined &&

@@ -2,7 +2,7 @@
 export interface PagingProfile {
   /** Number of the first page. Undefined until a probe has found it. Until then, page 1 is requested first. */
   readonly firstNumber: 0 | 1 | undefined
-  /** Number of rows on the shortest page that had a next page. If undefined, no page with a next page is known yet. */
+  /** Number of rows on the shortest page that had a next page. Undefined until such a page has been seen. */
   readonly fullPageRows: number | undefined
   /** Rows on the longest page so far. A shorter page is not full, because the service can return this many rows. */
   readonly longestPageRows: number

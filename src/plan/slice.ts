@@ -64,8 +64,8 @@ export interface Findings {
 
 /**
  * The result of requests for parts of the span. `hidden`: a part has rows that the response for the whole span lacks.
- * `moved`: uncertain, because rows were added meanwhile or too many requests are needed. `one instant`: the rows of a
- * single instant already fill such a response, so the span cannot be halved.
+ * `moved`: uncertain, because rows were added meanwhile or too many requests are needed. `one instant`: the rows of one
+ * instant alone fill a response, so the span cannot be halved further.
  */
 export type NarrowerFinding = 'nothing new' | 'hidden' | 'moved' | 'one instant'
 

@@ -58,7 +58,7 @@ export class SpanQueue {
   #isHead = false
   #failures = 0
   #lastOverfullTotal: number | undefined
-  /** Number of consecutive slices that were shortened but still had over `STUCK_SHARE` of the previous slice's rows. */
+  /** Number of consecutive times that a shorter slice still had over `STUCK_SHARE` of the longer slice's rows. */
   #heapSigns = 0
   #sparseInARow = 0
   /** Length (µs) of the last slice that had neither few nor too many rows. */
@@ -173,7 +173,7 @@ export class SpanQueue {
     else if (rate !== undefined) this.#density.saw(length, Math.max(pageRows, rate * length))
   }
 
-  /** Queues the parts. If there are two, `rows` of the second is their total until the first one's are subtracted. */
+  /** Queues the parts. The second of two gets the total of both. The first one's rows are subtracted later. */
   #divide({ total, partRows }: Overfull, parts: readonly Span[]): void {
     if (this.#isHead && total !== undefined) this.#subtractFromNext(total)
     const [first, ...others] = parts.map((span, n): Piece => ({ span, expected: partRows?.[n] }))

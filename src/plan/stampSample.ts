@@ -11,7 +11,7 @@ export interface SampleHint {
   readonly heapAt?: Instant
   /** The earliest modification time in the response. The span probably has no rows before it. */
   readonly from: Instant
-  /** Rows per microsecond. Set instead of `cuts` if the newest rows come first: the oldest rows are then missing. */
+  /** Rows per microsecond. Replaces `cuts` if the newest rows are first, because the page then lacks the oldest. */
   readonly rate?: number | undefined
 }
 
@@ -28,11 +28,11 @@ export interface SampleQuestion {
 
 const SORTED_SHARE = 0.97
 const HEAP_SHARE = 0.95
-/** Share of `rowsPlanned` for the next slice after 1, 2, 3 or more failures, if the density is known (`isKnown`). */
+/** Share of `rowsPlanned` for the next slice after 1, 2, 3, and 4 or more failures. Used if `isKnown` is true. */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
 /** Shares of `rowsPlanned` for the next slice, by number of failures, if the density is unknown and rows are sorted. */
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
-/** Used instead of `SORTED_SHARES` for unsorted rows. It is low, as the span may have far more rows than one page. */
+/** Used instead of `SORTED_SHARES` for unsorted rows. It is low, because the page may be a small part of the span. */
 const UNSORTED_SHARE = 0.04
 
 /** Returns where to cut the span, or undefined if less than half of the rows have a modification time in the span. */

@@ -10,7 +10,7 @@ export interface ReadAnswer extends Pick<QueryEnd, 'columns' | 'warrants'> {
   readonly more: boolean
 }
 
-/** Returns a statement's first rows and how complete each report it reads is. Throws the errors of `Reader.query`. */
+/** Returns a statement's first rows and the completeness of its reports. Throws the errors of `Reader.query`. */
 export async function readAnswer(
   reader: Reader,
   { sql, rowsMax, ...options }: { readonly sql: string; readonly rowsMax: number } & QueryOptions,
@@ -33,7 +33,7 @@ export const TABLES = `
   LEFT JOIN tidemark.freshness ON report = split_part(name, '__', 1)
   WHERE schema_name IN ('main', 'current', 'history', 'tidemark') ORDER BY ALL`
 
-/** Returns SQL that lists the columns of a table such as `current.events` or `events`. A missing table has no rows. */
+/** Returns SQL that lists a table's columns. The default schema is `main`. For a missing table, it lists nothing. */
 export const columnsSql = (table: string): string => {
   const [schema = '', name = ''] = table.includes('.') ? table.split('.') : ['main', table]
   return `

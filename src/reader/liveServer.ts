@@ -53,7 +53,7 @@ export async function startLiveServer(settings: LiveServerSettings, folder: stri
 
 const uriOf = ({ host, port }: LiveServerSettings): string => `quack:${host}:${port}`
 
-/** The macro `refusal` refuses all but SELECT. Transaction statements are allowed too, so they are matched by text. */
+/** Allows transaction statements, recognised by their text. Otherwise, the macro `refusal` allows only SELECT. */
 const RULE = String.raw`
   CREATE MACRO memory.main.may_read(session, statement) AS
     regexp_full_match(statement::VARCHAR, '(?i)\s*(BEGIN|COMMIT|ROLLBACK|ABORT)(\s+TRANSACTION)?(\s+READ ONLY)?\s*;?\s*')

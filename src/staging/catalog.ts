@@ -98,7 +98,7 @@ export class ObjectCatalog {
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    // Half a surrogate pair in a name must be replaced in each row. `likelyNext` would skip that, so it is not set.
+    // If a name equals `likelyNext`, it is not parsed. Only parsing can replace half a surrogate pair in a name.
     if (text === undefined) from.likelyNext = node
     return node
   }

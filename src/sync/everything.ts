@@ -45,7 +45,7 @@ async function readByCreation(reading: Reading, total: number | undefined): Prom
   }
   await reading.intake.commit()
   const isQuiet = isSmall && total === keys.size && !proofs.has('agreed')
-  // All rows were read if the totals without bounds before and after the read both equal the number of keys.
+  // All rows were read if the total for all times equals the number of keys, both before and after the read.
   const isSame = isQuiet && (await totalNow(reading)) === keys.size
   const totalCount = isSame ? keys.size : (await totalOfCreated(reading)).total
   const proof = [...proofs].toSorted().join('+')

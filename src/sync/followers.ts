@@ -1,4 +1,4 @@
-/** Finds enabled audit reports that follow a report. Their records' scopes begin with `scopePrefix`, such as `3:`. */
+/** Finds enabled audit reports that follow a report. An audit scope is `scopePrefix` (like `3:`) plus a row's key. */
 import type { ReportName } from '../../schema/index.ts'
 import type { ReportConfig } from '../config/config.ts'
 import type { Follower } from '../warehouse/load/loadInput.ts'

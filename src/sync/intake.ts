@@ -86,7 +86,7 @@ export class Intake implements AsyncDisposable {
     if (this.#cutsBetweenPages) await this.#loadFullSegments()
   }
 
-  /** Returns the end of the spool. If a walk cannot prove that it is complete, `takeBack` drops the rows after it. */
+  /** Returns the current end of the spool. If a walk is not proven complete, `takeBack` drops all rows after it. */
   point(): Promise<SpoolPoint> {
     return this.#spool.point()
   }

@@ -16,7 +16,7 @@ export const UNTIL_RESUMED: readonly ErrorCode[] = [...PAUSING_ERRORS, 'REPORT_P
 export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<ReportName, SyncError>> {
   const paused = await context.warehouse.books.pauses()
   if (paused.some(({ code }) => code === 'CREDENTIALS_REFUSED')) await context.client.readSecret()
-  // A refusal's pause remains while the client, secret and scopes are unchanged. An operator's pause always remains.
+  // A pause after a refusal stays while client, secret and scopes are unchanged. An operator's pause always stays.
   const stays = (pause: Pause) => pause.code === 'REPORT_PAUSED' || pause.with === clientOf(pause, context.settings)
   const outdated = paused.filter((pause) => !stays(pause))
   const names = outdated.map(({ report }) => report)

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { Report, type ReportName } from '../../schema/index.ts'
 import type { SyncError } from '../errors.ts'
 
-/** Returns the schema unchanged. Types that are derived from it contain the name `T` instead of the fields of `T`. */
+/** Returns the schema unchanged. A type derived from it refers to `T` by name and does not repeat the fields of `T`. */
 export const named = <T>(schema: z.ZodType<T>): z.ZodType<T> => schema
 
 const count = z.number()

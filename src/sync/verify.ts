@@ -57,7 +57,7 @@ async function verifyScope(context: SyncContext, ask: VerifyAsk, scope: string):
   const pages = await readInto(context, { ...window, runId: ask.runId })
   const first = await ask.compare({ ...window, mark })
   if (first.extra.rows === 0) return { ...window, pages, ...first }
-  // The copy has rows that the service did not return. They may have been edited meanwhile, so later times are read.
+  // The copy has rows that the service did not return. They may have been edited since, so later times are read too.
   const clock = await serviceClock(context, reportOf(report), { currency: scope })
   const later = { since: window.until, until: plusMs(clock, CLOCK_GRAIN_MS) }
   const more = await readInto(context, { ...window, ...later, runId: ask.runId })

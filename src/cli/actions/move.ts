@@ -59,7 +59,7 @@ ${lines.join('')}Then run "tidemark check". The old warehouse is unchanged: keep
 
 const placeOf = ({ warehouse, lake }: Config): string => (lake === undefined ? warehouse : lakeName(lake))
 
-/** Copies all tables of the source. Prints each one on a terminal. */
+/** Copies all tables of the source. If standard error is a terminal, prints the name and row count of each table. */
 async function fill({ err, stop }: Shell, { from, movedFrom, snapshot }: Source, target: Config) {
   const { warehouse: path, lake, limits } = target
   const { queryMemory: memory, warehouseThreads: threads } = limits

@@ -1,4 +1,4 @@
-/** `tidemark new-report`: guesses a declaration from files with responses. Comments in it explain each guess. */
+/** `tidemark new-report`: guesses a declaration from saved responses, and explains each guess in a comment. */
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { isReportName } from '../../../schema/index.ts'
@@ -93,7 +93,7 @@ export const report = defineReport({
   meaning: '${meaningOf(name)}',
   path:${path.length > 108 ? '\n    ' : ' '}'${path}', // to fill in: the part after {base_url}/reportingapi; scope, if the service demands one
   answer: '${answer}', // guess: the form of the answer
-  // guess: the fields of the answer for items and total. To fill in: the paging parameters for number and size
+  // guess: the response fields for the items and the total. To fill in: the parameters for page number and size
   pages: ${block(Object.entries(pages).map(([property, value]) => `${property}: '${value}',`))},
   key: ${columns(keyOf(seen, guesses))}, // guess: distinct in ${counted(rows.length, 'row')}. To fill in, if none was found
   fields: ${block(guesses.filter(({ isCollection }) => !isCollection).map(({ line }) => line))},

@@ -1,4 +1,4 @@
-/** `tidemark reset`: after asking, makes a run read all rows of a report again or, with `--empty`, deletes them. */
+/** `tidemark reset`: asks first, then makes a run read a report's rows again. `--empty` deletes them instead. */
 import { SyncError } from '../../errors.ts'
 import type { Place } from '../../operations/perform.ts'
 import { promptFor } from '../init/answers.ts'

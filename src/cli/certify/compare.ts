@@ -6,7 +6,7 @@ import { parseInstant } from '../../instant.ts'
 import type { World, WorldReport } from '../../sandbox/server.ts'
 import type { Warehouse } from '../../warehouse/warehouse.ts'
 
-/** A row of the warehouse with all values as text. A time is written as `µs` and the microseconds since 1970. */
+/** A warehouse row with all values as text. A time is written as `µs` followed by the microseconds since 1970. */
 type Held = Readonly<Record<string, string | null>>
 /** Parsed JSON, in which a number is an object with its canonical form, so that no digit is lost. */
 type Sent = null | boolean | string | readonly Sent[] | SentObject

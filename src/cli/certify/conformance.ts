@@ -45,7 +45,7 @@ interface Bench {
 /** The test returns undefined if the claim is true, and otherwise what differs. */
 type Claim = readonly [claim: string, test: (bench: Bench) => Promise<string | undefined>, cure: string]
 
-/** Returns a finding for each claim. `served` are the declarations of the sandbox, which a test can replace. */
+/** Returns a finding for each claim about the report. `served` contains the declarations of the sandbox. */
 export async function conformanceOf(name: ReportName, signal: AbortSignal, served: readonly Declaration[] = reports) {
   await using folder = await mkdtempDisposable(path.join(tmpdir(), 'tidemark-certify-'))
   const clock = forwardClock()

@@ -1,4 +1,4 @@
-/** Draws a bar that shows which times runs have read completely, and the gaps. Adds a text for screen readers. */
+/** Draws a bar that shows the periods that were read completely, and the gaps. Adds text for screen readers. */
 import { nowMs } from './clock.js'
 import { counted, millis, moment } from './format.js'
 import { html } from './html.js'

@@ -110,7 +110,7 @@ export async function recordRun(sql: Sql, ...runs: readonly RunRecord[]): Promis
 export const isTakenOver = async (sql: Sql, { runId, startedAt }: RunRecord): Promise<boolean> =>
   (await countOf(sql, `tidemark.runs WHERE run_id = ${text(runId)} AND started_at > ${time(startedAt)}`)) > 0
 
-/** Sets runs of dead processes to `stopped`. If `newer` is given, sets only other runs of its report and kind. */
+/** Sets runs of dead processes to `stopped`. If `newer` is given, stops only other runs of the same report and kind. */
 export async function stopDeadRuns(sql: Sql, newer?: { report: string; kind: RunKind; holder: string }): Promise<void> {
   const older =
     newer && `AND report = ${text(newer.report)} AND kind = ${text(newer.kind)} AND run_id <> ${text(newer.holder)}`

@@ -64,7 +64,7 @@ const SILENCE = {
   tcp_user_timeout: '20000',
 }
 
-/** Returns the connection string with a limit for each silence, unless the operator has set that limit. */
+/** Returns the connection string with limits on how long the server may be silent. Keeps the operator's limits. */
 export function withTimeouts(at: string): string {
   const missing = Object.entries(SILENCE).filter(([name]) => !at.includes(name))
   const [first, next] = /^postgres(?:ql)?:\/\//.test(at) ? ['?', '&'] : [' ', ' ']
@@ -86,7 +86,7 @@ export async function checkStorage(place: LakePlace, options: DatabaseOptions): 
   const folder = `${place.data}check-${randomUUID()}/`
   await sql.run(`ATTACH 'ducklake::memory:' AS trial (DATA_PATH ${text(folder)})`)
   await sql.run(`COPY (SELECT 1 AS one) TO ${text(`${folder}trial.parquet`)}; FROM ${text(`${folder}trial.parquet`)}`)
-  // DuckDB has no statement that deletes a file. But DuckLake deletes files that a catalogue does not name.
+  // DuckDB cannot delete a file. But DuckLake deletes the trial file, because the catalogue `trial` does not name it.
   await sql.run(`CALL ducklake_delete_orphaned_files('trial', cleanup_all => true)`)
   if ((await sql.rows(`FROM glob(${text(`${folder}*`)})`)).length > 0)
     throw new SyncError('STORAGE_REFUSED', `a file in ${folder} can't be deleted`, { cure: PERMISSIONS })

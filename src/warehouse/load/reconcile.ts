@@ -176,7 +176,7 @@ export interface Deleting {
   readonly now: Instant
 }
 
-/** Marks the rows of `absent` with `again` = true as deleted, and records this as a load. `deleted` is their number. */
+/** Marks rows in `absent` as deleted where `again` is true, and records this as a load. `deleted` is their number. */
 export async function markAbsent(sql: Sql, deleting: Deleting, deleted: number): Promise<void> {
   const { report, startedAt } = deleting
   const loadId = await nextLoadId(sql)

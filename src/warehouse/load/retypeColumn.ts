@@ -163,7 +163,7 @@ function newExtraSql({ column, numberMark }: ColumnReading, place: string, rerea
     FROM ${reread} r WHERE r.tid = t.rowid AND (r.stays OR r.is_in_json)`
 }
 
-/** Returns SQL that replaces the column's misfits with those of `reread_0`, except misfits without a stored value. */
+/** Returns SQL that replaces the column's misfits with those in `reread_0`. Misfits without a stored value are kept. */
 function replaceMisfitsSql({ table, target, column, type }: ColumnReading, isListed: string): string {
   const ofColumn = `"table" = ${text(target)} AND "column" = ${text(column.name)} AND value IS NOT NULL`
   return `

@@ -52,7 +52,7 @@ function newestOfKeySql({ report, table, rules: { settleMs } }: Reading, columns
     GROUP BY ${key}`
 }
 
-/** Returns the SQL condition that a stamp (modification time) is wrong, because it is later than the observation. */
+/** Returns the SQL condition for a wrong stamp: a modification time that is later than the observation. */
 function isStampedAhead(report: Declaration, columns: readonly string[], names: RowNames): string {
   const stamp = stampSql(report, names.alias, columns)
   return stamp === undefined ? 'false' : `coalesce(${stamp} > ${observableUntil(names)}, false)`
