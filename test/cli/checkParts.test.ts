@@ -169,8 +169,9 @@ interface Rights {
 async function saidOf(rights: Rights, left?: string) {
   await using place = await aPlace()
   const [warehouse, published] = ['warehouse', 'published'].map((name) => path.join(place.folder, `${name}.duckdb`))
-  for (const file of [warehouse ?? '', published ?? ''])
-    await (await Warehouse.open({ path: file, memory: '256MB' })).close()
+  const opened = await Warehouse.open({ path: warehouse ?? '', memory: '256MB' })
+  await opened.publish(published ?? '')
+  await opened.close()
   await handOver(warehouse ?? '', rights.warehouse)
   await handOver(published ?? '', rights.published)
   if (left !== undefined) {

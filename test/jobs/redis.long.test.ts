@@ -37,7 +37,8 @@ describe('a worker whose Redis', () => {
   it('holds schedulers of reports that the configuration has no longer removes them', async () => {
     await using shop = await aWorkshop({
       store: 'redis',
-      settings: { reports: reportsOnly({ enquiries: {}, events: {} }) },
+      // Reports with the same interval share a scheduler.
+      settings: { reports: reportsOnly({ enquiries: { every: '20m' }, events: {} }) },
     })
     const first = shop.worker()
     await until(() => hasSaid(first, 'published'))
