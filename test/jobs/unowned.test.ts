@@ -9,7 +9,12 @@ it('lists pullers and a scheduler, and that no worker owns the warehouse', { tag
   expect(await shop.run('sync', 'events')).toMatchObject({ code: 0 })
   expect(await saysSo(shop, '\nNo worker runs, so nothing is read by itself')).toBe(true)
   const pullers = [shop.worker('--roles', 'pull'), shop.worker('--roles', 'pull,schedule')]
-  await until(() => saysSo(shop, '\nThere run 2 workers with the role pull and 1 worker with the role schedule.\n'))
+  await until(() =>
+    saysSo(
+      shop,
+      '\nThere run 2 workers with the role pull and 1 worker with the role schedule. If a worker has just started, it opens',
+    ),
+  )
   expect(await saysSo(shop, '\nNo worker owns the warehouse, so nothing is read by itself')).toBe(true)
   for (const puller of pullers) await stop(puller)
   await until(() => saysSo(shop, '\nNo worker runs, so nothing is read by itself'))
