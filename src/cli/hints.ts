@@ -14,9 +14,11 @@ export function withWholeHints(shell: Shell, args: readonly string[]): Shell {
   const at = args.findIndex((each) => /^--config(?:=|$)/.test(each))
   const file = args[at]?.split('=')[1] ?? args[at + 1] ?? ''
   const config = at < 0 ? '' : ` --config ${/^[\w./@:+-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`}`
+  // A move has the configuration of the old warehouse, and other commands can have that of the new one.
+  const withoutConfig = args.includes('move') ? WITHOUT_CONFIG : [...WITHOUT_CONFIG, 'move']
   const complete = (text: string): string =>
     text.replaceAll(COMMAND, (_, name: string) =>
-      [program, ` ${name}`, name.startsWith('-') || WITHOUT_CONFIG.includes(name) ? '' : config].join(''),
+      [program, ` ${name}`, name.startsWith('-') || withoutConfig.includes(name) ? '' : config].join(''),
     )
   const completed = (output: Output): Output => ({
     write: (text) => output.write(complete(text)),

@@ -4,7 +4,8 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { programOf } from '../../src/cli/program.ts'
-import type { Shell } from '../../src/cli/shell.ts'
+import { withWholeHints } from '../../src/cli/hints.ts'
+import type { Output, Shell } from '../../src/cli/shell.ts'
 import { ROOT } from '../rules/source.ts'
 import { aPlace, aWorld } from './support.ts'
 
@@ -96,6 +97,18 @@ describe('a command in a message', () => {
     )
     const { stderr } = await place.runWith(npx, 'query', 'SELECT 1', '--config', 'own.yaml')
     expect(stderr).toContain('Run "npx tidemark sync --config own.yaml": it publishes')
+  })
+
+  it('has no configuration file if it is a move, which had that of the old warehouse', () => {
+    const written: string[] = []
+    const output = { write: (text: string) => written.push(text) } as unknown as Output
+    const typed = (...args: string[]) => withWholeHints({ out: output, err: output, env: {} } as Shell, args).err
+    typed('status', '--config', 'new.yaml').write('"tidemark move" has not filled it; then run "tidemark sync"')
+    typed('move', '--config', 'old.yaml').write('Run "tidemark move" again')
+    expect(written).toEqual([
+      '"tidemark move" has not filled it; then run "tidemark sync --config new.yaml"',
+      'Run "tidemark move --config old.yaml" again',
+    ])
   })
 
   it('stays as it is in rows and in JSON', { tags: 'long' }, async () => {
