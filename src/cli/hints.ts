@@ -12,7 +12,7 @@ export function withWholeHints(shell: Shell, args: readonly string[]): Shell {
   if (args.includes('--json')) return shell
   const program = shell.env['npm_command'] === undefined ? 'tidemark' : 'npx tidemark'
   const at = args.findIndex((each) => /^--config(?:=|$)/.test(each))
-  const file = args[at]?.split('=')[1] ?? args[at + 1] ?? ''
+  const file = /=(.*)/s.exec(args[at] ?? '')?.[1] ?? args[at + 1] ?? ''
   const config = at < 0 ? '' : ` --config ${/^[\w./@:+-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`}`
   // A move has the configuration of the old warehouse, and other commands can have that of the new one.
   const withoutConfig = args.includes('move') ? WITHOUT_CONFIG : [...WITHOUT_CONFIG, 'move']

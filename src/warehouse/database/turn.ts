@@ -3,6 +3,7 @@
  * is not repeated because another one commits first.
  */
 import { repeat, systemClock } from '../../clock.ts'
+import { SyncError } from '../../errors.ts'
 import { text } from './sql.ts'
 
 /** The number of the lock in PostgreSQL: the letters `lake` in ASCII. */
@@ -12,6 +13,7 @@ const SILENT_S_MAX = 15
 const RENEW_EVERY_MS = 5_000
 /** An interrupt cannot end a statement of PostgreSQL. So a loader waits for the lock by statements of this length. */
 const WAIT_S_MAX = 5
+const WAITS_MAX = 360
 const WAIT = `DO 'BEGIN PERFORM pg_advisory_xact_lock(${LOCK}); EXCEPTION WHEN lock_not_available THEN NULL; END'`
 
 /** Ends sessions that a frozen process left in the middle of a commit, because every other commit waits for them. */
@@ -20,13 +22,7 @@ const END_FROZEN = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activit
     AND state_change < clock_timestamp() - interval '${SILENT_S_MAX} s' AND pid IN
       (SELECT pid FROM pg_locks WHERE relation = to_regclass('ducklake_snapshot') AND mode = 'RowExclusiveLock')`
 
-interface TurnRow {
-  readonly taken?: unknown
-}
-
-const isTaken = ({ taken }: TurnRow): boolean => taken === true
-
-type Run = (sql: string) => Promise<readonly TurnRow[]>
+type Run = (sql: string) => Promise<readonly { readonly taken?: unknown }[]>
 
 /** Waits for a turn to commit. The second connection used by `run` keeps the lock until the turn is disposed. */
 export async function takeTurn(run: Run, lake: string): Promise<AsyncDisposable> {
@@ -37,9 +33,20 @@ export async function takeTurn(run: Run, lake: string): Promise<AsyncDisposable>
   await run('BEGIN')
   const limits = `set_config('lock_timeout', '${WAIT_S_MAX}s', true) AS wait,
     set_config('idle_in_transaction_session_timeout', '${SILENT_S_MAX}s', true)`
-  // With the lock, a second request for it succeeds at once. If others wait for it, the first one does not overtake them.
-  while (!(await ask(`SELECT ${limits}, pg_try_advisory_xact_lock(${LOCK}) AS taken`)).some(isTaken))
+  // The request succeeds at once if this transaction has the lock already. It fails while others wait for the lock.
+  for (let waits = 0; ; waits += 1) {
+    const [row] = await ask(`SELECT ${limits}, pg_try_advisory_xact_lock(${LOCK}) AS taken`)
+    if (row?.taken === true) break
+    if (waits === WAITS_MAX)
+      throw new SyncError(
+        'LAKE_BUSY',
+        `other workers kept the lock of the lake for ${(WAITS_MAX * WAIT_S_MAX) / 60} minutes`,
+        {
+          cure: 'This load stored nothing; the next run reads its rows again. Let fewer workers load into this lake.',
+        },
+      )
     await run(`CALL postgres_execute(${catalogue}, ${text(WAIT)})`)
+  }
   taking.use(repeat(RENEW_EVERY_MS, systemClock, () => ask(END_FROZEN)))
   return taking.move()
 }

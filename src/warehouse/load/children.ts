@@ -115,12 +115,12 @@ async function replaceStoredChildren(sql: Sql, group: Group): Promise<void> {
   const children = group.map(({ child }) => text(child.name)).join(', ')
   const replaced = `SELECT [${children}][h.n + 1], h.row_key, h.load_id, h.was_deleted FROM held h WHERE ${IS_REPLACED_OR_REMOVED}`
   const statements = [insertReplacedSql(replaced, loadId)]
-  for (const { n, goes, left, reset } of counts) {
+  if (counts.some(({ reset }) => reset > 0)) statements.push(KEEP_DELETED_SEEN_AT)
+  for (const { n, goes, left } of counts) {
     const { child } = group[n] as ChildMerge
     const rows = `held h WHERE h.n = ${n} AND ${IS_REPLACED_OR_REMOVED}`
     const closing = `SELECT h.tid, h.observed_at AS until FROM ${rows}`
     await closeVersions(sql, history, { table: child.name, key: childKey(table), rows: closing })
-    if (reset > 0) statements.push(KEEP_DELETED_SEEN_AT)
     if (left > 0) statements.push(insertRemovedSql(`main.${name(child.name)}`, n, loadId))
     if (goes > 0) statements.push(`DELETE FROM main.${name(child.name)} WHERE rowid IN (SELECT h.tid FROM ${rows})`)
   }

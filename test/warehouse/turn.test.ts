@@ -1,0 +1,13 @@
+/** The turn of a transaction in a lake, without a catalogue (test/lake/turns.test.ts has one). */
+import { expect, it } from 'vitest'
+import { takeTurn } from '../../src/warehouse/database/turn.ts'
+
+it('fails with LAKE_BUSY if other workers keep the lock, and ends its own transaction', async () => {
+  const statements: string[] = []
+  const refuse = (statement: string) => {
+    statements.push(statement)
+    return Promise.resolve([{ taken: false }])
+  }
+  await expect(takeTurn(refuse, 'lake')).rejects.toMatchObject({ code: 'LAKE_BUSY' })
+  expect([statements[0], statements.at(-1)]).toEqual(['BEGIN', 'ROLLBACK'])
+})
