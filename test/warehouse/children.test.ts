@@ -344,6 +344,78 @@ describe('the children of a row', () => {
   })
 })
 
+/** The collections of the property below: the field, its table, and the items that a row can send. */
+const COLLECTIONS = ['meetingRooms', 'assignments', 'commission'] as const
+const TABLES = { meetingRooms: 'meeting_rooms', assignments: 'assignments', commission: 'commission' }
+const ROWS = 3
+
+/** Children and misfits of rows, without what differs between rows of equal content. */
+async function childrenOf(collection: keyof typeof TABLES, firstId: number) {
+  const table = `events__${TABLES[collection]}`
+  const columns = [
+    '_position',
+    '_child_key',
+    '_payload',
+    'vv',
+    'ww',
+    'is_deleted',
+    '_delete_evidence',
+    '_deleted_seen_at',
+  ]
+  const places = Array.from({ length: ROWS }, (_, row) => row)
+  const ofRow = async (row: number) => {
+    const id = firstId + row
+    const misfits = `SELECT "column", value FROM tidemark.misfits WHERE "table" = '${table}' AND key LIKE '${id}:%' ORDER BY ALL`
+    const children = await texts(opened, `main.${table}`, { columns, where: `event_id = ${id}` })
+    return { children, misfits: await opened.warehouse.rows(misfits) }
+  }
+  return await Promise.all(places.map(ofRow))
+}
+
+describe('the collections of one load', () => {
+  const anItem = fc.record(
+    {
+      id: fc.nat(2),
+      vv: fc.constantFrom<unknown>(1, 2, 'text'),
+      ww: fc.constantFrom<unknown>('a', 'b', 7),
+      isDeleted: fc.boolean(),
+    },
+    { requiredKeys: [] },
+  )
+  const sent = fc.option(fc.array(anItem, { maxLength: 3 }), { nil: undefined })
+  const aRow = fc.record({ meetingRooms: sent, assignments: sent, commission: fc.option(anItem, { nil: undefined }) })
+  const steps = fc.array(fc.array(aRow, { minLength: ROWS, maxLength: ROWS }), { minLength: 2, maxLength: 4 })
+
+  it('end as those of loads with one collection each', { tags: 'long' }, async () => {
+    // The types of these columns exist before, so that other values are misfits.
+    const typed = [{ id: 9, vv: 1, ww: 'a' }]
+    await anEvent().load({ meetingRooms: typed, assignments: typed, commission: { vv: 1, ww: 'a' } })
+    await fc.assert(
+      fc.asyncProperty(steps, async (history) => {
+        const [together, ...alone] = [0, 1, 2, 3].map((group) => nextId + group * ROWS) as [number, ...number[]]
+        nextId += 4 * ROWS
+        for (const [step, rows] of history.entries()) {
+          const observedAt = plusMs(NOON, step * 60_000)
+          const load = (firstId: number, fieldsOf: (row: (typeof rows)[number]) => object) =>
+            loadRows(
+              opened,
+              events,
+              rows.map((row, place) => ({ eventId: firstId + place, town: `${step}`, ...fieldsOf(row) })),
+              { observedAt },
+            )
+          await load(together, (row) => row)
+          for (const [place, collection] of COLLECTIONS.entries())
+            await load(alone[place] as number, (row) => ({ [collection]: row[collection] }))
+        }
+        for (const [place, collection] of COLLECTIONS.entries())
+          expect(await childrenOf(collection, together)).toEqual(await childrenOf(collection, alone[place] as number))
+      }),
+      // To shrink a failing history would take minutes.
+      { numRuns: 15, endOnFailure: true },
+    )
+  })
+})
+
 const commission = (event: ReturnType<typeof anEvent>) =>
   event.table('commission', ['_child_key', '_payload', 'is_deleted'])
 
