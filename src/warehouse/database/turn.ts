@@ -33,18 +33,13 @@ export async function takeTurn(run: Run, lake: string): Promise<AsyncDisposable>
   await run('BEGIN')
   const limits = `set_config('lock_timeout', '${WAIT_S_MAX}s', true) AS wait,
     set_config('idle_in_transaction_session_timeout', '${SILENT_S_MAX}s', true)`
+  const problem = `other workers kept the lock of the lake for ${(WAITS_MAX * WAIT_S_MAX) / 60} minutes`
+  const cure = 'This load stored nothing; the next run reads its rows again. Let fewer workers load into this lake.'
   // The request succeeds at once if this transaction has the lock already. It fails while others wait for the lock.
   for (let waits = 0; ; waits += 1) {
     const [row] = await ask(`SELECT ${limits}, pg_try_advisory_xact_lock(${LOCK}) AS taken`)
     if (row?.taken === true) break
-    if (waits === WAITS_MAX)
-      throw new SyncError(
-        'LAKE_BUSY',
-        `other workers kept the lock of the lake for ${(WAITS_MAX * WAIT_S_MAX) / 60} minutes`,
-        {
-          cure: 'This load stored nothing; the next run reads its rows again. Let fewer workers load into this lake.',
-        },
-      )
+    if (waits === WAITS_MAX) throw new SyncError('LAKE_BUSY', problem, { cure })
     await run(`CALL postgres_execute(${catalogue}, ${text(WAIT)})`)
   }
   taking.use(repeat(RENEW_EVERY_MS, systemClock, () => ask(END_FROZEN)))
