@@ -91,7 +91,7 @@ export async function runWorker(shell: WorkerShell, options: WorkerOptions): Pro
 }
 
 const SCHEDULE_CHECK_MS = MINUTE_MS
-const STANDBY_MS = 3_000
+const STANDBY_MS = 1_000
 const CHECKS_PER_LOCK = 3
 
 const intervalsOf = (lock: number | undefined) => ({
