@@ -1,4 +1,4 @@
-/** Describes columns of the tables in schema `tidemark`. The files in schema/migrations describe the other columns. */
+/** Comments on columns of schema `tidemark` by name. A comment on a single column is in schema/migrations instead. */
 export const BOOK_COLUMNS: Readonly<Record<string, string>> = {
   applied_at: 'When this layout was applied to this warehouse',
   asked: 'The request: start, filters, flags of collections and currencies',

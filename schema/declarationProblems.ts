@@ -1,4 +1,4 @@
-/** Checks a declaration that is not part of Tidemark, so that a mistake is found before anything runs. */
+/** Checks the declaration of an operator's own report (`reports_from`), so that mistakes are found before a run. */
 import type { Declaration } from './report.ts'
 import { CHILD_COLUMNS, snakeCase, SYSTEM_COLUMNS, tableOf } from './tables.ts'
 
@@ -10,7 +10,7 @@ export interface DeclarationProblem {
 
 const RESERVED = new Set([...SYSTEM_COLUMNS, ...CHILD_COLUMNS].map(({ name }) => name))
 
-/** Returns the mistakes that the schema of a declaration cannot find. */
+/** Returns the properties that contradict each other, such as a key without a field. Zod checks single properties. */
 export function contradictionsIn(report: Declaration): DeclarationProblem[] {
   const { fields, deletes, deletedFlag, includeDeleted, currency, perRecord } = report
   const { asked, children } = tableOf(report)

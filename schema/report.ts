@@ -20,7 +20,7 @@ const Field = z.readonly(
     also: words.optional(),
   }),
 )
-/** A field of a row, which becomes a column. `string`, `integer` and other functions make one. */
+/** A field of a row, which becomes a column. Functions such as `string` and `integer` return one. */
 export interface Field extends z.infer<typeof Field> {}
 
 const Collection = z.readonly(
@@ -38,7 +38,7 @@ const RequestColumn = z.readonly(z.strictObject({ column: columnName, type: Fiel
 /** The two request parameters that limit a range of time. Rows at both limits are included (spec §4, rule 1). */
 const window = { since: word, until: word }
 
-/** The names of the two paging parameters, and of the two fields of an envelope that are read (spec §2). */
+/** The usual names of the paging parameters and of an envelope's fields for the rows and their total (spec §2). */
 export const PAGES = { number: 'pageNumber', size: 'pageSize', items: 'items', total: 'totalCount' }
 const Pages = z.strictObject({
   number: word.default(PAGES.number),
@@ -58,7 +58,7 @@ export const Declaration = z.readonly(
     meaning: word,
     /** Path after `{base_url}/reportingapi`. In a request, the identifier of an enquiry replaces `{enquiryId}`. */
     path: z.string().startsWith('/', 'must begin with /'),
-    /** The form of an answer: an object with the rows and their number, or only an array. */
+    /** The form of a response: an object with the rows and their total, or only an array of rows. */
     answer: z.enum(['envelope', 'array']),
     /** The OAuth scope that the report requires; undefined if the specification names none (spec §5.3). */
     scope: word.optional(),
@@ -100,7 +100,7 @@ export type PageNames = Declaration['pages']
 
 const DEFAULTS = { asked: [], newerBy: [], deletes: 'none', expand: {}, filters: {} } as const
 
-/** Returns the declaration of a report, frozen and with defaults. A declaration file exports it. */
+/** Returns a report's declaration, frozen and with defaults. The file of a report exports the result. */
 export function defineReport<const D extends DeclarationInput>(declaration: D): Declaration & D {
   return Object.freeze({ ...DEFAULTS, ...declaration, pages: { ...PAGES, ...declaration.pages } }) as Declaration & D
 }

@@ -114,7 +114,7 @@ export function collectionFields(report: Declaration): readonly string[] {
   return Object.values(report.expand).flatMap((added) => (added === 'fields' ? [] : [added.field]))
 }
 
-/** Omits the deletion flag, because the flag fills the system column `is_deleted`. */
+/** Returns the columns of documented fields. The deletion flag has none: it fills the system column `is_deleted`. */
 function fieldColumns(report: Declaration): FieldColumn[] {
   return Object.entries(report.fields)
     .filter(([name]) => name !== report.deletedFlag)

@@ -47,7 +47,7 @@ export function makePrivateFolder(folder: string): void {
 
 const OTHER_USERS_BITS = 0o077
 
-/** Returns whether only this user can enter the folder. For root, the owner of the parent folder may own it, too. */
+/** Returns whether only this user can enter the folder. Root also accepts a folder of the parent folder's owner. */
 export function isPrivateFolder(folder: string): boolean {
   const found = lstatSync(folder, { throwIfNoEntry: false })
   if (found === undefined || !found.isDirectory() || (found.mode & OTHER_USERS_BITS) !== 0) return false

@@ -33,7 +33,7 @@ export function openRunLogs(directory: string, clock: Clock) {
   let beganHour = false
   const hasRoom = (runId: string): boolean => {
     const count = (lineCounts.get(runId) ?? 0) + 1
-    // Deletes the entry before it is set again. So the run with the oldest last line is the first in the map.
+    // A map keeps the order of insertion. So this run moves to the end, and the first run has the oldest last line.
     lineCounts.delete(runId)
     lineCounts.set(runId, count)
     const [oldest] = lineCounts.keys()
@@ -107,7 +107,7 @@ export async function linesOfRuns(directory: string, start: string): Promise<Run
 /** The number of the level `info` in pino. A skipped run has only lines of the lower level `debug`. */
 const INFO_LEVEL = 30
 
-/** Returns the last run that has an `info` line. If no run has one, returns the last run. */
+/** Returns the identifier of the report's last run with an `info` line, or of its last run if none has such a line. */
 export async function lastRunOf(directory: string, report: string): Promise<string | undefined> {
   let lastRun: string | undefined
   for (const name of (await filesIn(directory)).toReversed()) {

@@ -3,19 +3,12 @@ import type { BudgetSettings } from '../plan/requestBudget.ts'
 import { counted, duration, grouped } from '../words.ts'
 import type { Standing } from './standing.ts'
 
-interface BudgetText {
-  /** A sentence with the number of requests of all reports: sent in 24 hours, forecast, and needed by the schedule. */
-  readonly use: string
-  /** One line for each report that the budget delays, then the consequences. Empty if the budget is enough. */
-  readonly effect: readonly string[]
-}
-
-/** Returns undefined if an older version of Tidemark wrote the file, because it then has no request counts. */
+/** Returns a sentence on the requests of 24 hours, and lines on the budget's effect. Undefined if none was counted. */
 export function budgetText(
   standings: readonly Standing[],
   budget: Pick<BudgetSettings, 'requestsPerDay'>,
   settings: Readonly<Record<string, { readonly every: string }>>,
-): BudgetText | undefined {
+): { readonly use: string; readonly effect: readonly string[] } | undefined {
   const figures = standings.flatMap(({ requests }) => requests ?? [])
   if (figures.length === 0) return undefined
   const { requestsPerDay: limit = Infinity } = budget

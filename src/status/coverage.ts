@@ -54,7 +54,7 @@ const SCOPES = `
 
 export type RequestConfig = Pick<Config, 'reports' | 'currencies' | 'hashKey' | 'requestsPerDay'>
 
-/** Returns the coverage of each currency or entity. Skips reports that were never read. */
+/** Returns the coverage of each report that was ever read: one entry for each currency or entity. */
 export async function coverageOf(database: Pick<Database, 'rows'>, config: RequestConfig) {
   const scopes = Map.groupBy(await database.rows<ScopeRow>(SCOPES), ({ report }) => report)
   return new Map(Array.from(scopes, ([report, rows]) => [report, rows.map((row) => coverageOfScope(row, config))]))
