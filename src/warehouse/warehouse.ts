@@ -6,19 +6,17 @@ import type { DiscoveredColumn } from '../plan/columns.ts'
 import type { Coverage } from '../plan/coverage.ts'
 import type { RequestEntry } from '../plan/requestBudget.ts'
 import type { PagingProfile } from '../plan/pagingProfile.ts'
+import type { Pause, ReportStateRow, RunRecord } from './books/books.ts'
 import {
   clearPauses,
   isTakenOver,
   stopDeadRuns,
   lastWindowOf,
-  numberMark as numberMarkOf,
-  type Pause,
   pauses,
+  readNumberMark,
   recordPause,
   recordReportStates,
   recordRun,
-  type ReportStateRow,
-  type RunRecord,
 } from './books/books.ts'
 import { ordersOf } from './books/orders.ts'
 import { BackfillBooks } from './books/backfills.ts'
@@ -149,7 +147,7 @@ export class Warehouse implements AsyncDisposable {
         const before = await migrate(sql, database.path, movedFrom)
         if (movedFrom !== undefined && before === 0) await beginMove(sql, movedFrom, lake)
         if (isAlone) await stopDeadRuns(sql)
-        return numberMarkOf(sql)
+        return readNumberMark(sql)
       })
       if (lake?.storage !== undefined) await claimFolder(database, lake.data, numberMark)
       const checkPlace = isAlone && path !== ':memory:' ? await watchFile(path) : undefined
@@ -229,7 +227,6 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => dismissRejected(this.#database, dismissal, now))
   }
 
-  /** Changes the type of a discovered column. Throws USAGE_INVALID if the column or the type can't be used. */
   retypeColumn(request: RetypeRequest): Promise<RetypedColumn> {
     return this.#changingColumns(undefined, (sql) => retypeColumn(sql, this.numberMark, request))
   }
@@ -262,7 +259,6 @@ export class Warehouse implements AsyncDisposable {
     return begun
   }
 
-  /** Ends the reconcile. Marks a row as deleted if two reconciles did not find it. Throws MASS_DELETE_STOPPED. */
   endReconcile(ending: ReconcileEnd & WithFence): Promise<ReconcileResult> {
     return this.#afterOtherLoads(() => this.#fenced(ending.fence, (sql) => endReconcile(sql, ending)))
   }

@@ -9,7 +9,7 @@ import { enquiries } from '../../schema/reports/enquiries.ts'
 import { events } from '../../schema/reports/events.ts'
 import type { Declaration } from '../../schema/index.ts'
 import { plusMs } from '../../src/instant.ts'
-import { numberMark } from '../../src/warehouse/books/books.ts'
+import { readNumberMark } from '../../src/warehouse/books/books.ts'
 import { migrate } from '../../src/warehouse/books/layout.ts'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
 import type { Sql } from '../../src/warehouse/database/sql.ts'
@@ -92,7 +92,7 @@ async function aBench(): Promise<Bench> {
   const database = await Database.open(':memory:', { memory: '512MB', threads: 1 })
   const mark = await database.transaction(async (sql) => {
     await migrate(sql, ':memory:')
-    return numberMark(sql)
+    return readNumberMark(sql)
   })
   const warehouse = { numberMark: mark } as OpenWarehouse['warehouse']
   return {

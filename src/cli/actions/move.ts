@@ -4,7 +4,7 @@ import type { Instead } from '../../config/environment.ts'
 import { SyncError } from '../../errors.ts'
 import { findWorker } from '../../operations/worker.ts'
 import { onAbort } from '../../signals.ts'
-import { numberMark } from '../../warehouse/books/books.ts'
+import { readNumberMark } from '../../warehouse/books/books.ts'
 import { knownLayout, LAYOUT } from '../../warehouse/books/layout.ts'
 import { lakeName } from '../../warehouse/database/lake.ts'
 import { onlyRow, text } from '../../warehouse/database/sql.ts'
@@ -84,14 +84,14 @@ async function sourceOf(from: Config) {
     })
   const newest = from.lake === undefined ? '0' : '(SELECT max(snapshot_id) FROM lake.snapshots())'
   const { snapshot } = await onlyRow<{ snapshot: number }>(database, `SELECT ${newest} AS snapshot`)
-  return { from, movedFrom: await numberMark(database), snapshot, state: await stateOf(database) }
+  return { from, movedFrom: await readNumberMark(database), snapshot, state: await stateOf(database) }
 }
 
 /** Returns whether an earlier move has filled the target, and neither source nor target has had a run since then. */
 async function isMoved({ movedFrom, state }: Source, target: Config): Promise<boolean> {
   try {
     await using database = await openWarehouseToRead(target)
-    return (await numberMark(database)) === movedFrom && (await stateOf(database)) === state
+    return (await readNumberMark(database)) === movedFrom && (await stateOf(database)) === state
   } catch {
     // The target does not exist, or its bookkeeping tables are missing or incomplete.
     return false

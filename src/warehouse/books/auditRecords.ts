@@ -1,4 +1,4 @@
-/** Reads and writes `tidemark.followed`, which stores when the audit trail of each record was last read. */
+/** Stores when audit trails were read or failed (`tidemark.followed`, `tidemark.skipped_records`). Finds due trails. */
 import { type Sql, type WithNulls, withoutNulls, name, text, time } from '../database/sql.ts'
 import type { Instant } from '../../instant.ts'
 
@@ -79,7 +79,7 @@ export function recordsToReadAgain(sql: Sql, ask: RecordsRequest & { again: Inst
   return recordsWhere(sql, ask, `WHERE ${again} ORDER BY f.ask_after DESC NULLS LAST, k.id DESC LIMIT ${ask.limit}`)
 }
 
-/** Returns the record whose trail was read last. It is used to test whether trails can be read. */
+/** Returns the record whose trail was read last, or undefined. A request for its trail shows if trails can be read. */
 export async function lastReadRecord(sql: Sql, ask: RecordsRequest): Promise<DueRecord | undefined> {
   const which = 'WHERE m.value IS NOT NULL AND x.scope IS NULL ORDER BY f.asked_at DESC NULLS LAST LIMIT 1'
   return (await recordsWhere(sql, ask, which))[0]

@@ -15,10 +15,10 @@ interface DensityRequest {
   readonly span: Span & { readonly since: Instant }
 }
 
-/** Without a warehouse, `sql` is undefined. Then nothing is known, and events are assumed to have a deletion flag. */
+/** Returns functions that read what a backfill needs. Without a warehouse (`sql` is undefined), nothing is known. */
 export const backfillBasis = (sql: Sql | undefined) => ({
   rowDensity: async (ask: DensityRequest) => sql && densityOf(sql, ask),
-  /** Returns whether each window is read twice (with and without deleted rows): true if rows have no deletion flag. */
+  /** True if each window must be read with and without deleted rows: for budgets, and for events without a flag. */
   readsTwice: async (report: Declaration) => report.deletes === 'diff' || (!!sql && hasUnflaggedRows(sql, report)),
   pagingProfile: async (report: ReportName, pageSize: number) =>
     sql === undefined ? UNKNOWN_PAGING : pagingProfileOf(sql, { report, pageSize }),
@@ -36,7 +36,7 @@ async function hasUnflaggedRows(sql: Sql, { name: report }: Declaration): Promis
 /** The times of the stored rows are divided into about this many spans. */
 const DENSITY_SPANS = 512
 
-/** Divides a span into parts with about the same number of stored rows. Returns undefined if no rows are stored. */
+/** Returns parts of the span with about equally many rows, or undefined without rows or modification times. */
 async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Promise<CountedRange[] | undefined> {
   if (report.newerBy.length === 0) return undefined
   const inScope = scope === '' ? '' : ` AND target_currency = ${text(scope)}`
@@ -49,8 +49,8 @@ async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Pro
   const [total, twice] = [await countOf(sql, `(${stamps})`), await countOf(sql, `(${stamps}) WHERE twice`)]
   if (total === 0) return undefined
   const step = Math.ceil(total / DENSITY_SPANS)
-  // If the two modification times of a row (spec §4) are in different windows, both return it, so it counts twice.
-  const times = 1 + twice / total
+  // A row with two different modification times (spec §4) can be returned for two windows, so it counts twice.
+  const readsPerRow = 1 + twice / total
   const cuts = await sql.rows<{ cut: Instant; n: number }>(`
     SELECT epoch_us(stamp) AS cut, max(n) AS n
     FROM (SELECT stamp, row_number() OVER (ORDER BY stamp) AS n FROM (${stamps}))
@@ -59,6 +59,6 @@ async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Pro
   const bounds = [{ cut: span.since, n: 0 }, ...inside, { cut: span.until, n: total }]
   return bounds.slice(1).map(({ cut: until, n }, index) => {
     const { cut: since, n: before } = bounds[index] as (typeof bounds)[number]
-    return { since, until, rows: [Math.round((n - before) * times)] }
+    return { since, until, rows: [Math.round((n - before) * readsPerRow)] }
   })
 }

@@ -33,7 +33,7 @@ export interface BackfillBook extends BackfillRange {
   readonly windows: number
 }
 
-/** A window of a backfill with its last attempt. */
+/** A window of a backfill, with the result of the last attempt to read it. */
 export interface BookedWindow extends PlannedWindow {
   readonly state: 'pending' | 'done' | 'failed' | 'cancelled'
   readonly rows: number

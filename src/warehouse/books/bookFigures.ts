@@ -7,13 +7,13 @@ import { type Sql, type WithNulls, withoutNulls, text } from '../database/sql.ts
 /** Late rows are counted for this many days. Without a limit, the advice to raise `overlap` would never go away. */
 export const LATE_DAYS = 30
 
-/** Returns the SQL condition that the configuration contains `scope`. `s` is the table `tidemark.report_states`. */
+/** Returns the SQL condition that the scope is configured. In the query, `s` must be `tidemark.report_states`. */
 export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR list_contains(s.scopes, ${scope}))`
 
-/** SQL condition that selects the marks that record how far a report or record was read. `m` is `tidemark.marks`. */
+/** SQL condition for marks up to which a report or record was read. In the query, `m` must be `tidemark.marks`. */
 export const IS_READ_UP_TO = `m.mark IN (${READ_UP_TO.map(text).join(', ')})`
 
-/** A report's mark is its currencies' lowest high-water mark. For audit reports, it is the records' highest one. */
+/** Query for the mark of each report: the lowest mark of its currencies, or the highest mark of its audited records. */
 export const REPORT_MARKS = `
   SELECT m.report, CASE WHEN bool_or(m.mark = 'since') THEN max(m.value)
     WHEN count(*) >= coalesce(any_value(len(s.scopes)), 0) THEN min(m.value) END AS mark

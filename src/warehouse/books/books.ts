@@ -37,12 +37,12 @@ export interface RunRecord extends RunCounts {
   readonly error?: { readonly code: string; readonly message: string; readonly cure: string }
 }
 
-/** Returns the prefix of numbers that a double can't store. Staging writes these numbers as text with this prefix. */
-export async function numberMark(sql: Sql): Promise<string> {
+/** Returns the warehouse's own prefix. Staging writes numbers that a double can't store as text with this prefix. */
+export async function readNumberMark(sql: Sql): Promise<string> {
   const [known] = await sql.rows<{ value: string }>(`SELECT value FROM tidemark.settings WHERE name = 'number_mark'`)
   if (known !== undefined) return known.value
   await sql.run(`INSERT INTO tidemark.settings SELECT 'number_mark', '~' || replace(uuid()::VARCHAR, '-', '') || '~'`)
-  return numberMark(sql)
+  return readNumberMark(sql)
 }
 
 /** Returns a scope's mark, the end of the window that set it, and the time when that window's run began. */
@@ -106,7 +106,7 @@ export async function recordRun(sql: Sql, ...runs: readonly RunRecord[]): Promis
   await sql.run(`INSERT INTO tidemark.runs VALUES ${rows.join()}`)
 }
 
-/** Returns whether another process has since taken over the run. */
+/** Returns whether another process has continued the run: its record then has a later start. */
 export const isTakenOver = async (sql: Sql, { runId, startedAt }: RunRecord): Promise<boolean> =>
   (await countOf(sql, `tidemark.runs WHERE run_id = ${text(runId)} AND started_at > ${time(startedAt)}`)) > 0
 
@@ -160,11 +160,11 @@ export interface Pause {
   readonly code: string
   readonly reason: string
   readonly cure: string
-  /** The refused client and its OAuth scopes. For refused credentials, also a short hash of the secret. */
+  /** The refused client: identifier, OAuth scopes and, for refused credentials, a short hash of the secret. */
   readonly with: string
 }
 
-/** Stores a pause. `tidemark resume`, or a change of the client identifier or the OAuth scopes, ends the pause. */
+/** Stores a pause. `tidemark resume` ends it. A pause after a refusal also ends when the client in `with` changes. */
 export async function recordPause(sql: Sql, pause: Pause, now: Instant): Promise<void> {
   const state = `tidemark.report_states WHERE report = ${text(pause.report)}`
   if ((await countOf(sql, state)) === 0)

@@ -1,7 +1,4 @@
-/**
- * The change feed: the rows that differ between the state of a cursor and the present state. Present rows are in the
- * tables, and `tidemark.replaced` contains what they were before. So the feed needs no copy of the rows.
- */
+/** The change feed: which rows have changed since a cursor. It compares the tables with `tidemark.replaced`. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { type Column, type ReportTable, tableOf } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
@@ -46,7 +43,6 @@ function feedSql({ name: table, report, key }: FeedTable): string {
     FROM before b WHERE NOT EXISTS (SELECT 1 FROM main.${name(table)} t WHERE ${isSame});`
 }
 
-/** Creates the missing functions of the feed. */
 export async function createFeed(sql: Sql, tables: readonly ReportTable[]): Promise<void> {
   const rows = await sql.rows<{ name: string }>(
     `SELECT DISTINCT function_name AS name FROM duckdb_functions() WHERE database_name = current_database() AND schema_name = 'changes'`,
@@ -73,7 +69,7 @@ const FEED_FUNCTIONS = `
   CREATE OR REPLACE MACRO tidemark.changes(report, cursor) AS TABLE
     FROM query('FROM changes."' || replace(report, '"', '""') || '"(''' || replace(cursor, '''', '''''') || ''')');`
 
-/** Throws CURSOR_EXPIRED, or WAREHOUSE_MISSING if a version without a change feed has published the copy. */
+/** Throws CURSOR_EXPIRED if the cursor is too old or unknown, and WAREHOUSE_MISSING if the copy has no change feed. */
 export async function checkCursor(sql: Pick<Sql, 'rows'>, cursor: Cursor, reports: readonly string[]): Promise<void> {
   if ((await sql.rows(`FROM duckdb_functions() WHERE function_name = 'load_of_cursor'`)).length === 0) {
     const cure = 'Run "tidemark sync": it publishes a new copy at its end.'

@@ -1,7 +1,4 @@
-/**
- * Cursors of the change feed. A cursor names the state of all tables after one load. It also contains a hash, because
- * another warehouse or a restored backup can have a different load with the same number.
- */
+/** Cursors of the change feed: a load's number and a hash, as other warehouses or backups have loads of that number. */
 import { SyncError } from '../../errors.ts'
 import { onlyRow, type Sql } from '../database/sql.ts'
 

@@ -20,10 +20,10 @@ const MIGRATIONS = readdirSync(FOLDER)
 const COMPRESSED: Readonly<Record<string, string>> = { _payload: 'zstd', _child_key: 'uncompressed' }
 
 export const LAYOUT = MIGRATIONS.length
-/** Marks a warehouse that `tidemark move` has not filled yet. Older versions refuse such a high layout number. */
+/** The layout number of a warehouse that `tidemark move` has not filled yet. Older versions refuse such a number. */
 export const UNFILLED = 1_000_000
 
-/** Migrates a file to the newest layout. Returns its previous layout. Throws WAREHOUSE_NEWER, MOVE_UNFINISHED. */
+/** Migrates a warehouse to the newest layout. Returns its previous layout. Throws like `knownLayout`. */
 export async function migrate(sql: Sql, path: string, movedFrom?: string): Promise<number> {
   const version = await knownLayout(sql, path, movedFrom)
   const migrations = await Promise.all(MIGRATIONS.map((file) => readFile(new URL(file, FOLDER), 'utf8')))
@@ -54,7 +54,7 @@ async function correctComments(sql: Sql, migrations: readonly string[]): Promise
   if (wrong.length > 0) await sql.run(wrong.join('\n'))
 }
 
-/** Returns a file's layout number, or 0 if the file is not a warehouse. Throws WAREHOUSE_NEWER, MOVE_UNFINISHED. */
+/** Returns the layout number, or 0 without tables. Throws WAREHOUSE_NEWER, MOVE_UNFINISHED, USAGE_INVALID. */
 export async function knownLayout(sql: Pick<Sql, 'rows'>, path: string, movedFrom?: string): Promise<number> {
   const [books] = await sql.rows(
     `SELECT 1 FROM duckdb_tables() WHERE schema_name = 'tidemark' AND table_name = 'layout'`,

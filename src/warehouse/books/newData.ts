@@ -5,7 +5,7 @@ import { type Sql, text } from '../database/sql.ts'
 import { bookFigures } from './bookFigures.ts'
 import { type Cursor, currentCursor, CURSOR_SQL, loadOf, START } from './cursor.ts'
 
-/** A message lists the identifiers of at most this many loads: the newest. Its cursors cover all loads. */
+/** A message lists the identifiers of at most this number of loads, the newest ones. Its cursors cover all loads. */
 const LOADS_LISTED_MAX = 1_000
 
 export interface NewDataRequest {

@@ -1,4 +1,4 @@
-/** Reads and writes `tidemark.page_sizes`, which records how the service pages each report. */
+/** Reads and writes `tidemark.page_sizes`: how the service divides each report into pages (`PagingProfile`). */
 import type { ReportName } from '../../../schema/index.ts'
 import { joinProfiles, isSameProfile, type PagingProfile, UNKNOWN_PAGING } from '../../plan/pagingProfile.ts'
 import { type Sql, text, type WithNulls, withoutNulls } from '../database/sql.ts'

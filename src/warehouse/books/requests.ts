@@ -16,7 +16,7 @@ const MEASURED_DAYS = 7
 /** The assumed number of requests of a run, if none was measured. */
 const COST_UNKNOWN = 2
 
-/** Returns recent requests and runs of all reports. The field `changes` ignores the run that changed the most rows. */
+/** Returns recent requests and runs. `changes` leaves out the run with the most changes, because it is not typical. */
 export function requestUse(sql: Pick<Sql, 'rows'>, at?: Instant): Promise<RequestUse[]> {
   const since = (days: number) => `${at === undefined ? 'now()' : time(at)} - INTERVAL ${days} DAYS`
   return sql.rows<RequestUse>(`
