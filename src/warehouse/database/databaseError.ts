@@ -87,7 +87,7 @@ function isCorrupt(message: string): boolean {
 const TRIES_MAX = 40
 const WAIT_MS_MIN = 20
 const WAIT_MS_MAX = 1_000
-/** If the catalogue cannot be reached, work is retried for up to this time. */
+/** Maximum time for which work is repeated while the catalogue cannot be reached. */
 const UNREACHABLE_MS_MAX = 30_000
 
 const LOST_COMMIT = /^TransactionContext Error:[^]*DuckLake transaction\.\s+Exceeded the maximum retry count/

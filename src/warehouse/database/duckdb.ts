@@ -26,7 +26,7 @@ import { takeTurn } from './turn.ts'
 
 export interface DatabaseOptions extends FileOptions {
   readonly around?: AroundStatement | undefined
-  /** The database's name in messages. Set only if other processes also write. Conflicting transactions are retried. */
+  /** The name for messages. Set if other processes also write. Transactions are then repeated after conflicts. */
   readonly shared?: string
   /** The name of an attached lake in which processes commit in turn (turn.ts). */
   readonly turnsOf?: string | undefined

@@ -1,8 +1,5 @@
-/**
- * Caches the results of queries on bookkeeping tables and reports, if no other process writes the file. A table's
- * cached results are removed before each statement that can change it. They are removed again before the transaction
- * ends, because its own queries may have cached values that a rollback undoes.
- */
+/** Caches query results while only this process writes the database, until a statement changes a table of the query. */
+
 /** A result with more rows is not cached, because it would take too much memory. */
 const ROWS_KEPT_MAX = 1_000
 
@@ -19,9 +16,10 @@ export class Facts {
     this.#kept.set(query, { tables: new Set(tablesIn(query)), rows: rows.map((row) => ({ ...row })) })
   }
 
-  /** Call this before each statement. Drops cached results of queries on tables that the transaction changes. */
+  /** Drops cached results of queries on tables that the transaction changes. Call this before each statement. */
   before(sql: string): void {
     if (/^\s*SELECT\b[^;]*$/i.test(sql)) return
+    // Continues for a ROLLBACK: queries of the transaction may have cached values that the ROLLBACK undoes.
     for (const table of tablesIn(sql)) this.#writtenSinceBegin.add(table)
     for (const [query, { tables }] of this.#kept)
       if ([...tables].some((table) => this.#writtenSinceBegin.has(table))) this.#kept.delete(query)

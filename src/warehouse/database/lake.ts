@@ -35,7 +35,7 @@ const withoutPassword = (address: string): string =>
     .replace(/(:\/\/[^:@/]*):.*@/s, '$1:***@')
     .replace(/password\s*=\s*('(?:[^'\\]|\\.)*'?|(?:[^\s\\]|\\.)+)/gis, 'password=***')
 
-/** Opens or creates the lake. Throws EXTENSION_MISSING, WAREHOUSE_MISSING. */
+/** Opens or creates the lake. Throws EXTENSION_MISSING, WAREHOUSE_MISSING, WAREHOUSE_NEWER, LAKE_OUTDATED. */
 export async function openLake(place: LakePlace, options: DatabaseOptions): Promise<Database> {
   const { readOnly = false, ...others } = options
   const database = await Database.open(':memory:', {
@@ -149,7 +149,7 @@ function otherFormat(lake: string, format: string, known: string): SyncError {
   })
 }
 
-/** Copies an outdated catalogue and upgrades it. Returns the place of the copy. */
+/** Copies an outdated catalogue, then upgrades it. Returns the copy's path or schema, or undefined if up to date. */
 export async function upgradeLake(
   place: LakePlace,
   options: DatabaseOptions,

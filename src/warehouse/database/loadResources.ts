@@ -3,12 +3,11 @@ import { SyncError } from '../../errors.ts'
 import type { Database } from './duckdb.ts'
 import { onlyRow } from './sql.ts'
 
-/** A larger load leaves one thread free, because the run reads the rows of the next load meanwhile. */
+/** A larger load leaves one thread free for reading the next rows. On all threads, the load would not be faster. */
 const LARGE_LOAD_BYTES_MIN = 16 * 1024 * 1024
 /** A smaller load uses one thread. On two threads, such a load needs a fifth more processor time (bench/NOTES.md). */
 const SMALL_LOAD_BYTES_MAX = 256 * 1024
 
-/** Runs a load. A large load leaves one thread free. With all threads, it would need more memory and be no faster. */
 export async function withThreads<T>(database: Database, bytes: number, work: () => Promise<T>): Promise<T> {
   const isSmall = bytes > 0 && bytes < SMALL_LOAD_BYTES_MAX
   if (!isSmall && bytes < LARGE_LOAD_BYTES_MIN) return work()

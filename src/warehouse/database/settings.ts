@@ -1,5 +1,4 @@
 /** Returns the settings of DuckDB, and the maximum number of compactions in a COMMIT. */
-
 export interface FileOptions {
   readonly readOnly?: boolean
   /** DuckDB's memory limit, such as `1GB`. Data that exceeds the limit is written to `spillDirectory`. */

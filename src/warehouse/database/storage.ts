@@ -14,7 +14,7 @@ export async function allowStorage(sql: Pick<Sql, 'run'>, data: string, access: 
       URL_STYLE ${text(urlStyle)}, USE_SSL ${!endpoint.startsWith('http:')})`)
 }
 
-/** Marks the folder as the folder of this lake. Throws STORAGE_REFUSED if it belongs to another lake. */
+/** Writes a file that marks the folder as this lake's. Throws STORAGE_REFUSED if another lake has marked the folder. */
 export async function claimFolder(sql: Pick<Sql, 'run' | 'rows'>, data: string, mark: string): Promise<void> {
   const own = `${data}tidemark-lake-${mark.replaceAll('~', '')}.csv`
   const marks = () => sql.rows<{ file: string }>(`FROM glob(${text(`${data}tidemark-lake-*.csv`)})`)

@@ -1,17 +1,14 @@
-/**
- * Orders the transactions of a lake whose catalogue is in PostgreSQL. Each one waits for a lock before it begins, so it
- * is not repeated because another one commits first.
- */
+/** Lets the writers of a lake with a catalogue in PostgreSQL commit one by one, so that none must repeat its work. */
 import { repeat, systemClock } from '../../clock.ts'
 import { SyncError } from '../../errors.ts'
 import { text } from './sql.ts'
 
 /** The number of the lock in PostgreSQL: the letters `lake` in ASCII. */
 const LOCK = 0x6c_61_6b_65
-/** If a process is frozen or unreachable for this long, PostgreSQL ends the process's turn to commit. */
+/** If a process that has the lock is frozen or unreachable for this long, PostgreSQL ends its session. */
 const SILENT_S_MAX = 15
 const RENEW_EVERY_MS = 5_000
-/** An interrupt cannot end a statement of PostgreSQL. So a loader waits for the lock by statements of this length. */
+/** Maximum length of a statement that waits for the lock, because an interrupt can't end a statement in PostgreSQL. */
 const WAIT_S_MAX = 5
 const WAITS_MAX = 360
 const WAIT = `DO 'BEGIN PERFORM pg_advisory_xact_lock(${LOCK}); EXCEPTION WHEN lock_not_available THEN NULL; END'`
@@ -24,7 +21,7 @@ const END_FROZEN = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activit
 
 type Run = (sql: string) => Promise<readonly { readonly taken?: unknown }[]>
 
-/** Waits for a turn to commit. The second connection used by `run` keeps the lock until the turn is disposed. */
+/** Waits for the lock, and releases it on disposal. `run` needs its own connection, whose transaction has the lock. */
 export async function takeTurn(run: Run, lake: string): Promise<AsyncDisposable> {
   const catalogue = text(`__ducklake_metadata_${lake}`)
   const ask = (sql: string) => run(`FROM postgres_query(${catalogue}, ${text(sql)})`)
@@ -35,7 +32,7 @@ export async function takeTurn(run: Run, lake: string): Promise<AsyncDisposable>
     set_config('idle_in_transaction_session_timeout', '${SILENT_S_MAX}s', true)`
   const problem = `other workers kept the lock of the lake for ${(WAITS_MAX * WAIT_S_MAX) / 60} minutes`
   const cure = 'This load stored nothing; the next run reads its rows again. Let fewer workers load into this lake.'
-  // The request succeeds at once if this transaction has the lock already. It fails while others wait for the lock.
+  // This request never waits, and fails while others have the lock or wait for it. WAIT waits and takes the lock.
   for (let waits = 0; ; waits += 1) {
     const [row] = await ask(`SELECT ${limits}, pg_try_advisory_xact_lock(${LOCK}) AS taken`)
     if (row?.taken === true) break

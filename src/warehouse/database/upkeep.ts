@@ -11,28 +11,28 @@ const SMALL_FILE_BYTES = 32 * 2 ** 20
 const SMALL_FILES_MAX = 10
 /** A file is rewritten if at least this part of its rows is deleted, or if its table has many small files. */
 const DELETED_PART_MAX = 0.5
-/** Limits of one upkeep run (turn). The first two apply to each table. The next turn continues with the rest. */
+/** Limits of one upkeep. The first two apply to each table. The next upkeep continues where a limit was reached. */
 const REWRITTEN_BYTES_MAX = 256 * 2 ** 20
 const MERGED_FILES_MAX = 10
 const EXPIRED_SNAPSHOTS_MAX = 5_000
 const REMOVED_FILES_MAX = 1_000
-const TURN_MS_MAX = 10 * MINUTE_MS
-/** Minimum time between the starts of two turns. Their ends are not used, because a killed worker records no end. */
-const TURN_EVERY_MS = 50 * MINUTE_MS
+const UPKEEP_MS_MAX = 10 * MINUTE_MS
+/** Minimum time between the starts of two upkeeps. Their ends do not count, because a killed worker records no end. */
+const UPKEEP_EVERY_MS = 50 * MINUTE_MS
 /** Files that no snapshot needs are kept for this long, because running statements may still read them. */
 const UNUSED_KEPT_MS = DAY_MS
 
 /** The numbers of files, snapshots and catalogue rows of a lake, and the bytes of its files. */
 export type LakeFigures = Readonly<Record<'files' | 'bytes' | 'snapshots' | 'catalogue_rows', number>>
 
-/** The record of the last upkeep run (turn) in a lake. */
+/** The record of the last upkeep of a lake. */
 export interface LakeUpkeep {
   readonly began_at: string
-  /** Null while the turn runs, and if its worker was killed. */
+  /** Null while the upkeep runs, and if its worker was killed. */
   readonly ended_at: string | null
   readonly before: LakeFigures
   readonly after: LakeFigures | null
-  /** Number of steps left for the next turn, because a limit stopped them or they failed. No load is affected. */
+  /** Number of steps left for the next upkeep, because they failed or a limit was reached. No load is affected. */
   readonly left: number
   readonly failed: readonly string[]
 }
@@ -41,30 +41,30 @@ export interface UpkeepOptions {
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>
   readonly snapshotsMs: number
   readonly signal: AbortSignal
-  /** True if an operator requested this upkeep run (turn). It then starts even if another turn ended recently. */
+  /** True if an operator requested this upkeep. It then starts even if another upkeep ended recently. */
   readonly isOrdered?: boolean
 }
 
-/** Runs one turn of upkeep. Returns undefined if another turn began recently. Does not throw if a step fails. */
+/** Runs the upkeep. Returns undefined if another upkeep began recently. Does not throw if a step fails. */
 export async function keepLake(
   transact: <T>(work: (sql: Sql) => Promise<T>) => Promise<T>,
   { clock, signal, snapshotsMs, isOrdered = false }: UpkeepOptions,
 ): Promise<LakeUpkeep | undefined> {
   const [beganMs, now] = [clock.monotonicMs(), clock.now()]
-  const turn = await transact(async (sql) => {
+  const upkeep = await transact(async (sql) => {
     const last = await lastUpkeep(sql)
-    const isRecent = last !== undefined && last.began_at > formatInstant(minusMs(now, TURN_EVERY_MS))
+    const isRecent = last !== undefined && last.began_at > formatInstant(minusMs(now, UPKEEP_EVERY_MS))
     if (isRecent && !(isOrdered && last.ended_at !== null)) return undefined
     const begun = { began_at: formatInstant(now), ended_at: null, after: null, left: 0, failed: [] }
     return record(sql, { ...begun, before: await figuresOf(sql) })
   })
-  if (turn === undefined) return undefined
+  if (upkeep === undefined) return undefined
   const ofTables = await transact(stepsOfTables)
   const steps = [expiry(minusMs(now, snapshotsMs)), removal(minusMs(now, UNUSED_KEPT_MS)), ...ofTables]
   const failed: string[] = []
   let left = steps.length
   for (const [name, query] of steps) {
-    if (signal.aborted || clock.monotonicMs() - beganMs > TURN_MS_MAX) break
+    if (signal.aborted || clock.monotonicMs() - beganMs > UPKEEP_MS_MAX) break
     const error = await transact(async (sql) => {
       const [found] = await sql.rows<{ args: string | null }>(query)
       if (found?.args != null) await sql.run(`CALL ducklake_${name}('${LAKE}', ${found.args})`)
@@ -73,19 +73,18 @@ export async function keepLake(
     else failed.push(`${error.code}: ${error.message}`)
   }
   const end = { left, failed, ended_at: formatInstant(clock.now()) }
-  return transact(async (sql) => record(sql, { ...turn, ...end, after: await figuresOf(sql) }))
+  return transact(async (sql) => record(sql, { ...upkeep, ...end, after: await figuresOf(sql) }))
 }
 
-/** Returns the record of the last upkeep turn, or undefined if there was none. */
 export async function lastUpkeep(sql: Pick<Sql, 'rows'>): Promise<LakeUpkeep | undefined> {
   const [last] = await sql.rows<{ value: string }>(`SELECT value FROM tidemark.settings WHERE name = 'lake_upkeep'`)
   return last && (JSON.parse(last.value) as LakeUpkeep)
 }
 
-async function record(sql: Sql, turn: LakeUpkeep): Promise<LakeUpkeep> {
+async function record(sql: Sql, upkeep: LakeUpkeep): Promise<LakeUpkeep> {
   await sql.run(`DELETE FROM tidemark.settings WHERE name = 'lake_upkeep'`)
-  await sql.run(`INSERT INTO tidemark.settings VALUES ('lake_upkeep', $1)`, [JSON.stringify(turn)])
-  return turn
+  await sql.run(`INSERT INTO tidemark.settings VALUES ('lake_upkeep', $1)`, [JSON.stringify(upkeep)])
+  return upkeep
 }
 
 const CATALOGUE = `__ducklake_metadata_${LAKE}`

@@ -59,16 +59,13 @@ async function identityOf(path: string): Promise<string | undefined> {
 
 export const spillPrefix = (warehouse: string): string => `${warehouse}.spill-`
 
-/**
- * Returns the folder to which DuckDB writes data that does not fit into memory. Each opening of a warehouse uses a new
- * folder. Only the user of this process can open it: a folder that DuckDB creates would be open to all users.
- */
+/** Returns a new folder for DuckDB's data that does not fit into memory. Other users can't enter the folder. */
 export function spillFolderOf(warehouse: string) {
   const prefix = spillPrefix(warehouse)
   const own = prefix + randomUUID()
   return {
     own,
-    /** Creates the folder. If `isAlone`, removes dead processes' folders. Throws WAREHOUSE_MISSING if that fails. */
+    /** Creates the folder. If no other process can use the warehouse (`isAlone`), removes folders of dead processes. */
     create: async ({ isAlone }: { readonly isAlone: boolean }): Promise<void> => {
       const folder = dirname(own)
       const found = isAlone ? (await readdir(folder)).map((each) => join(folder, each)) : []
