@@ -3,7 +3,7 @@ import type { DuckType } from '../../../schema/tables.ts'
 import { has, Kind, type Kinds, NESTED, only } from '../../plan/kinds.ts'
 import { pointer, text } from '../database/sql.ts'
 
-/** Returns SQL that casts `value` to `type`, or to NULL if it does not fit. If all `kinds` fit, uses faster SQL. */
+/** Returns SQL that casts `value` to `type`, or to NULL if it does not fit. If all `kinds` fit, the SQL is faster. */
 export function castOf(value: string, type: DuckType, kinds: Kinds): string {
   return CASTS[type]?.(value, alwaysFits(type, kinds & ~NESTED)) ?? value
 }
@@ -27,7 +27,7 @@ export const trimmed = (value: string): string => `trim(${value}, E' \\t\\r\\n')
 /** Pattern of a JSON number. Leading zeros are also allowed, and digits may be missing before or after the point. */
 const NUMBER = '-?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,3})?'
 
-/** A number with a larger exponent fits neither BIGINT nor DECIMAL(38,9). */
+/** A number with a larger exponent is a misfit in columns of type BIGINT and DECIMAL(38,9). */
 const EXPONENT_MAX = 60
 
 /** Returns SQL that computes `value` once and names it `as`. `body` receives the name and returns SQL that uses it. */
@@ -94,8 +94,8 @@ export const alwaysFits = (type: DuckType, kinds: Kinds): boolean => only(kinds,
 export const misfits = (value: string, type: DuckType, kinds: Kinds): string =>
   type === 'VARCHAR' ? 'false' : `((${castOf(value, type, kinds)}) IS NULL AND ${trimmed(value)} <> '')`
 
-/** Returns SQL that tests whether the type rounds the number, or undefined if it rounds no numbers of these kinds. */
-export function isRounded(value: string, type: DuckType, kinds: Kinds): string | undefined {
+/** Returns the SQL condition that the type may round the number. Undefined if the type rounds no number of `kinds`. */
+export function roundsSql(value: string, type: DuckType, kinds: Kinds): string | undefined {
   if (type === 'DOUBLE' && !alwaysFits(type, kinds)) return `length(${value}) > ${DOUBLE_CHARS}`
   if (type !== 'DECIMAL(38,9)' || !has(kinds, Kind.wideDecimal | Kind.exponent | Kind.text)) return undefined
   return withPlainNumber(value, (n) => `regexp_matches(${n}, '[.][0-9]{9}[0-9]*[1-9]')`)

@@ -39,7 +39,7 @@ export async function mergeChildren(sql: Sql, load: Merging, replaces: boolean):
 
 type Group = readonly ChildMerge[]
 
-/** In the temporary tables `child_items` and `held`, the column `n` is the place of the collection in `group`. */
+/** Writes the items of several collections. In temporary tables, the column `n` is a collection's index in `group`. */
 async function mergeCollections(sql: Sql, group: Group, replaces: boolean): Promise<number> {
   await sql.rowsInOrder(`CREATE OR REPLACE TEMP TABLE child_items AS ${childItemsSql(group)}`)
   if (group.some(({ items }) => items?.ids === 'unsure')) await correctKeys(sql)

@@ -1,4 +1,4 @@
-/** Stores what is needed to compare the service's row counts with stored rows by creation time (contract §4). */
+/** Counts stored rows by creation time, so that a run can find where the service's total differs (contract §4). */
 import { tableOf } from '../../../schema/tables.ts'
 import { type Instant, plusMs } from '../../instant.ts'
 import type { CreationRange } from '../../plan/countSearch.ts'
@@ -65,7 +65,7 @@ async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys
   const missing: string[] = []
   for (let from = 0; from < all.length; from += KEYS_AT_ONCE) {
     const some = all.slice(from, from + KEYS_AT_ONCE)
-    // If two ranges have returned a row, both contain its creation time, so the intersection is stored.
+    // If a row was read for two ranges, both contain its creation time, so their intersection is stored.
     await sql.run(`
       ${keysSql(place, some)}
       CREATE OR REPLACE TEMP TABLE noted AS
@@ -87,7 +87,6 @@ async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys
   return missing
 }
 
-/** `startedAt` is the time of the service's clock, in whole seconds, at which the run began to read the range. */
 export interface RangeEnd extends CountPlace, Deleting {
   readonly range: Span
   readonly isWhole: boolean

@@ -3,7 +3,7 @@ import { type DuckType } from '../../../schema/tables.ts'
 import type { DiscoveredColumn } from '../../plan/columns.ts'
 import { has, Kind, NESTED, NUMBERS, only, SCALARS, TEXTS } from '../../plan/kinds.ts'
 import type { CatalogField, ObjectCatalog } from '../../staging/catalog.ts'
-import { alwaysFits, castOf, isNestedSql, isRounded, misfits, unmarkedJson, unmarkedText } from './casts.ts'
+import { alwaysFits, castOf, isNestedSql, misfits, roundsSql, unmarkedJson, unmarkedText } from './casts.ts'
 import { name, text } from '../database/sql.ts'
 import type { Reading, StagedColumn } from './loading.ts'
 import { misfitSql, reasonFor } from './misfits.ts'
@@ -180,7 +180,7 @@ export class FieldSql {
     const type = this.#typeOf(field)
     if (type === undefined) return only(field.kinds, Kind.null) ? undefined : this.#json(field)
     const misfit = alwaysFits(type, field.kinds) ? undefined : this.#isMisfit(field, type)
-    const reasons = [misfit, isRounded(this.#text(field), type, field.kinds)].filter((each) => each !== undefined)
+    const reasons = [misfit, roundsSql(this.#text(field), type, field.kinds)].filter((each) => each !== undefined)
     return reasons.length === 0 ? undefined : `CASE WHEN ${reasons.join(' OR ')} THEN ${this.#sent(field)} END`
   }
 

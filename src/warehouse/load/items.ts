@@ -14,7 +14,7 @@ const BUFFER_BYTES_MIN = 4 * 1024 * 1024
 
 const columnOf = (field: CatalogField): string => `f${field.id}`
 
-/** Returns a table expression of items: `file_index` (place in `all`), `ordinal`, `position`, `sent`, and the fields. */
+/** Returns a table expression of items: `file_index` (index in `all`), `ordinal`, `position`, `sent` and the fields. */
 export function itemsSql(all: readonly StagedCollection[], fields: readonly CatalogField[] = []): string {
   const ofFields = fields.slice(0, ITEM_FIELDS_MAX).map((field) => [columnOf(field), 'VARCHAR'])
   const columns = [['ordinal', 'BIGINT'], ['position', 'INTEGER'], ['sent', 'VARCHAR'], ...ofFields]

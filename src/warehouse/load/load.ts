@@ -102,12 +102,12 @@ export async function loadIntoLake(
   if (input.segment === undefined) return load({ ...known, database, discovered: new Map() }, input)
   for (let tries = 1; ; tries += 1) {
     const discovered = await discoveredColumns(database)
-    const planned = layoutOf(discovered, input.report)
+    const planned = columnsAsText(discovered, input.report)
     const changed = new SyncError('LAKE_BUSY', `${database.path}: other loaders changed columns, ${TRIES_MAX} times`, {
       cure: 'This load stored nothing; the next run reads its rows again.',
     })
     const beforeWriting = async (sql: Sql) => {
-      if (layoutOf(await discoveredColumns(sql), input.report) !== planned) throw changed
+      if (columnsAsText(await discoveredColumns(sql), input.report) !== planned) throw changed
     }
     try {
       return await load({ ...known, database, discovered, beforeWriting }, input)
@@ -117,8 +117,7 @@ export async function loadIntoLake(
   }
 }
 
-/** Returns the discovered columns of a report's tables as text. */
-function layoutOf(discovered: LoadPlace['discovered'], report: LoadInput['report']): string {
+function columnsAsText(discovered: LoadPlace['discovered'], report: LoadInput['report']): string {
   const table = tableOf(report)
   return JSON.stringify([table, ...table.children].map(({ name: each }) => discovered.get(each)))
 }
@@ -164,7 +163,7 @@ async function makeColumns(sql: Sql, load: Loading, loadId: number): Promise<Loa
   return made
 }
 
-/** Rolls the load back. Its rows are then staged and loaded again. */
+/** `insertNew` throws this error to roll the load back. `load` then stages its rows and commits them. */
 const NOT_ALL_NEW = new Error('a row is not new, or has a value that does not fit')
 
 /** Returns true if no row has items and all rows of earlier loads were new. These rows are then probably new too. */
@@ -224,10 +223,7 @@ async function writeRows(sql: Sql, load: Writing): Promise<LoadCounts> {
   return all.reduce(addCounts)
 }
 
-/**
- * Stores which rows the load has changed, because audit reports then read the audit trails of these rows. A trail
- * contains the change if it is read at `ask_after` or later. A load of an audit report stores which trails were read.
- */
+/** Stores which audit trails are due: those of changed rows. Each is due until it is read at `ask_after` or later. */
 async function recordChangedRecords(sql: Sql, { input, report, staged }: Writing): Promise<void> {
   if (input.kind === 'audit') return recordAudited(sql, report.name, input.audited)
   if (staged === undefined) return

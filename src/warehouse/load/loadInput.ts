@@ -13,7 +13,7 @@ import type { AuditedRecord } from '../books/auditRecords.ts'
 import type { Database } from '../database/duckdb.ts'
 import type { Sql } from '../database/sql.ts'
 
-/** The report's rules: which columns a load is allowed to add, and which texts it is allowed to store. */
+/** The report's settings `schema_contract`, `settle` and `exclude_payload`. */
 export interface LoadRules {
   readonly contract: SchemaContract
   /** The longest time (ms) after a change during which the service can still return the older state. */
@@ -50,7 +50,7 @@ export interface ReconcileProgress {
   readonly reached: Instant | undefined
 }
 
-/** The keys of deleted rows. A key can end with the modification time of the deleted version. */
+/** Keys of deleted rows, such as `[7, 'EUR']`. A key can end with the modification time of the deleted version. */
 export type GoneKeys = readonly (readonly (string | number)[])[]
 
 interface AnyLoad {
@@ -90,7 +90,7 @@ interface RunLoad<Kind extends string> extends AnyLoad {
 /** Rows that an incremental run has read because they were modified. */
 export type ChangesLoad = RunLoad<'changes'>
 
-/** Rows that an incremental run has read although they may be unmodified. */
+/** Rows that were read again after a change of the configuration, or because counts differ. Some may be unmodified. */
 export type RereadLoad = RunLoad<'reread'>
 
 /** Rows that a backfill read some time before this load. A stored version with the same modification time is kept. */
@@ -107,10 +107,7 @@ export interface AuditLoad extends RunLoad<'audit'> {
   readonly audited: readonly AuditedRecord[]
 }
 
-/**
- * Rejected rows that are loaded again. A stored version with the same modification time is not replaced. For audit
- * reports, each entry window is empty, so that the load does not delete stored entries.
- */
+/** Rejected rows that are loaded again. They replace only versions with an older stamp, and delete no audit entries. */
 interface RetryLoad extends AnyLoad {
   readonly kind: 'retry'
   /** The rows to remove from `tidemark.rejected_rows`. Rows that are rejected again are stored there again. */

@@ -119,10 +119,10 @@ function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumn
     ELSE ${isNewerSql(report, [fresh, stored], kind === 'backfill' || kind === 'retry' ? '>' : '>=')} END`
 }
 
-/** SQL condition: the deletion was not inferred from absence. A later row without a deletion flag does not undo it. */
+/** SQL condition: a flag or two reads showed the stored row's deletion. A later row without a flag does not undo it. */
 const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
-/** Returns SQL that is true if a row is deleted. Without a deletion flag, it uses `gone_keys` or `staysDeleted`. */
+/** Returns SQL that is true if a row is deleted: by its flag, or without a flag by `gone_keys` or `staysDeleted`. */
 function deletedSql(load: Loading, columns: readonly StagedColumn[], staysDeleted: string): string {
   const stamp = stampSql(load.report, 's', columnNames(columns)) ?? 'NULL::TIMESTAMPTZ'
   const gone = load.input.gone && isProvenGoneSql(load.table, stamp, staysDeleted)
@@ -141,9 +141,8 @@ function isProvenGoneSql(table: ReportTable, stamp: string, staysDeleted: string
 }
 
 /**
- * Returns the statement that creates the temporary table `gone_keys` of deleted keys. Its column `~stamp` contains the
- * modification time of the deleted version. NULL means that all versions were deleted. Infinity means that the time
- * could not be parsed.
+ * Returns the statement that creates the temporary table `gone_keys`. Its column `~stamp` is the modification time of
+ * the deleted version, NULL if all versions were deleted, or infinity if the time could not be parsed.
  */
 export function goneKeysSql({ key, fields, asked }: ReportTable, goneKeys: GoneKeys): string {
   const columns = key.map((column) => {
@@ -176,7 +175,6 @@ interface RowsToInsert {
   readonly replaced?: { readonly target: string; readonly extra: string } | undefined
 }
 
-/** Returns the statement that inserts rows into the report's table. */
 export function insertRowsSql(load: Loading & { readonly loadId: number }, inserted: RowsToInsert): string {
   const { input, report, table, tableColumns, loadId } = load
   const { columns, rows, replaced } = inserted

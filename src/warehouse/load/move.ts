@@ -1,7 +1,4 @@
-/**
- * Fills a new warehouse with all tables of another one. Each table is copied in one transaction, and compared. If the
- * process is killed, the next one copies only the tables that differ. So it needs no record of its progress.
- */
+/** Copies all tables of a warehouse into a new one. A repeated move copies only tables that differ, so it continues. */
 import { SyncError } from '../../errors.ts'
 import { UNFILLED } from '../books/layout.ts'
 import { type CatalogueTable, catalogueOf, definitionSql } from '../database/catalogue.ts'

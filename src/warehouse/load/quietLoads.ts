@@ -1,7 +1,4 @@
-/**
- * Loads without rows only move marks. They are kept in memory and committed together, because each transaction costs
- * several milliseconds of processor time. If the process is killed first, the next run reads the same windows again.
- */
+/** Keeps loads without rows in memory and commits them together, because each transaction needs milliseconds. */
 import { latest } from '../../instant.ts'
 import type { LastWindow } from '../../plan/lateness.ts'
 import { closeWindows, nextLoadId, recordRun, type RunRecord } from '../books/books.ts'
@@ -12,10 +9,10 @@ import type { Sql } from '../database/sql.ts'
 import { type AuditLoad, type ChangesLoad, type LoadInput, type LoadResult, NO_COUNTS } from './loadInput.ts'
 import { loadRow } from './recordLoad.ts'
 
-/** `begun`: runs that have not committed anything yet. */
 interface QuietParts {
   readonly database: Database
   readonly fences: Fences
+  /** Runs that have not committed anything yet, by their identifiers. */
   readonly begun: Map<string, RunRecord>
 }
 
@@ -25,7 +22,7 @@ export type QuietLoads = ReturnType<typeof quietLoads>
 
 export function quietLoads({ database, fences, begun }: QuietParts) {
   const added: ((ChangesLoad | AuditLoad) & { readonly begunAt: RunRecord['startedAt'] })[] = []
-  /** Writes all kept loads. If this throws, they are forgotten, and their windows are read again. */
+  /** Writes all kept loads. If this throws or the process is killed, the next run reads their windows again. */
   const commit = async (sql: Sql): Promise<void> => {
     const kept = added.splice(0)
     // An earlier transaction may already have written all kept loads.

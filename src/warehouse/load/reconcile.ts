@@ -17,7 +17,7 @@ const DELETED_ROWS_SURE = 10
 const KEPT_SHARE_SURE = 0.5
 
 /** The settings that limit which rows a reconcile requests. Stored rows outside these limits are not compared. */
-export interface ReconcileQuestion {
+export interface ReconcileLimits {
   readonly start: Instant
   readonly filters: Readonly<Record<string, unknown>>
 }
@@ -34,7 +34,7 @@ export interface CountPlace {
 }
 
 export interface ReconcilePlace extends CountPlace {
-  readonly asked: ReconcileQuestion
+  readonly asked: ReconcileLimits
 }
 
 export const placeSql = ({ report, scope }: CountPlace): string =>
@@ -48,7 +48,7 @@ export const heldSql = (place: CountPlace): string => `${rowsSql(place)} AND NOT
 
 export const storedKeySql = ({ report }: Pick<CountPlace, 'report'>): string => `t.${name(keyColumn(report))}::VARCHAR`
 
-function askedSql({ start, filters }: ReconcileQuestion): string {
+function askedSql({ start, filters }: ReconcileLimits): string {
   const sorted = Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return `${text(JSON.stringify({ start, filters: sorted }))}::JSON`
 }
@@ -143,8 +143,7 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
 
 /**
  * Fills the temporary table `absent` with stored rows that were requested but not returned, and that no run has read
- * since. The column `again` is true if an earlier comparison also did not find the row. Also returns the number of all
- * stored rows that are not deleted (`held`).
+ * since. The column `again` is true if an earlier comparison also missed the row. `held` counts all undeleted rows.
  */
 export async function findAbsent(sql: Sql, place: CountPlace & Pick<Deleting, 'startedAt'>, isAbsent: string) {
   const key = storedKeySql(place)
@@ -171,7 +170,7 @@ function isRequestedSql({ report, asked }: ReconcileEnd): string {
 export interface Deleting {
   readonly report: Declaration
   readonly runId: string
-  /** When the run began to read the rows, by the service's clock. */
+  /** When the run began to read the rows: the service's time, in whole seconds as in `_observed_at`. */
   readonly startedAt: Instant
   readonly now: Instant
 }

@@ -9,16 +9,7 @@ import { restartFeed } from '../books/changeFeed.ts'
 import { countOf, type Sql, name, names, pointer, text } from '../database/sql.ts'
 import { childColumns, discoveredColumns, reportColumns, retype } from '../tables/tables.ts'
 import { closedName, hadHistory } from '../tables/versions.ts'
-import {
-  computeOnce,
-  castOf,
-  isNestedSql,
-  isRounded as roundsSql,
-  markedJson,
-  memberOf,
-  misfits,
-  unmarkedJson,
-} from './casts.ts'
+import { castOf, computeOnce, isNestedSql, markedJson, memberOf, misfits, roundsSql, unmarkedJson } from './casts.ts'
 import { reasonFor } from './misfits.ts'
 
 export interface RetypeRequest {
@@ -36,7 +27,7 @@ export interface RetypedColumn {
   readonly misfits: number
 }
 
-/** Changes the type of a column. Call this in a transaction. Throws USAGE_INVALID if a value would be lost. */
+/** Changes a column's type. Call this in a transaction. Throws USAGE_INVALID if that is impossible or loses a value. */
 export async function retypeColumn(sql: Sql, numberMark: string, request: RetypeRequest): Promise<RetypedColumn> {
   const { type } = request
   const found = await findColumn(sql, request)
@@ -163,7 +154,7 @@ function newExtraSql({ column, numberMark }: ColumnReading, place: string, rerea
     FROM ${reread} r WHERE r.tid = t.rowid AND (r.stays OR r.is_in_json)`
 }
 
-/** Returns SQL that replaces the column's misfits with those in `reread_0`. Misfits without a stored value are kept. */
+/** Returns SQL that replaces the column's misfits with those in the table `reread_0`. Misfits without a value stay. */
 function replaceMisfitsSql({ table, target, column, type }: ColumnReading, isListed: string): string {
   const ofColumn = `"table" = ${text(target)} AND "column" = ${text(column.name)} AND value IS NOT NULL`
   return `

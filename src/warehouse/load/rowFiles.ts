@@ -1,8 +1,8 @@
-/** Splits files of long rows: DuckDB reads up to 2,048 rows at once, and needs ten times their size in memory. */
+/** Splits files of long rows, because DuckDB reads 2,048 rows at once and needs ten times their size in memory. */
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import type { Segment } from '../../staging/spool.ts'
 
-/** Segments with rows longer than this (bytes) are split, because DuckDB reads up to 2,048 rows at once into memory. */
+/** A file is split if one of its rows is longer than this. */
 const ROW_BYTES_SPLIT = 4 * 1024
 const PART_BYTES = 2 * 1024 * 1024
 const READ_BYTES = 256 * 1024

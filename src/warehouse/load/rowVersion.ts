@@ -88,7 +88,7 @@ export async function splitDuplicates(sql: Sql, load: Reading, staged: readonly 
 
 type Shapes = Reading['segment']['catalog']['shapes']
 
-/** Returns SQL pairs (older shape, newer shape) if the newer shape lacks a field. A shape is a numbered field set. */
+/** Returns pairs of row shapes (sets of fields), as SQL: the older row has a field that the newer row lacks. */
 async function shapesWithMoreFields(sql: Sql, shapes: Shapes, pairs: string): Promise<string[]> {
   if (shapes.length === 1) return []
   const met = await sql.rows<{ older: number; newer: number }>(

@@ -1,7 +1,6 @@
 /**
- * Copies the database argv[2] to argv[3], checks the copy, and prints a `CopyReport` (publish.ts) as JSON.
- * The path of the retired copy is argv[4], which is empty if no retired copy is kept. This program runs in a separate
- * process, because the writer must not open the file twice.
+ * Copies the database argv[2] to argv[3], checks the copy, and prints a `CopyReport` (publish.ts) as JSON. The retired
+ * copy is argv[4], or '' if none is kept. This is a separate process, because the writer must not open the file twice.
  */
 import { constants, rmSync } from 'node:fs'
 import { copyFile, open, rm } from 'node:fs/promises'

@@ -13,10 +13,7 @@ import { HEADERS_BYTES, headersOf, isSound, wordsOf } from './duckdbFile.js'
 
 /** @typedef {import('node:fs/promises').FileHandle} FileHandle */
 
-/**
- * The `statfs` types of ext4, XFS, Btrfs, F2FS, ZFS and tmpfs. The kernel knows every process that has opened a file of
- * these local file systems. A file of a network file system can be open on another machine, too.
- */
+/** The `statfs` types of ext4, XFS, Btrfs, F2FS, ZFS and tmpfs: no other machine can have opened their files. */
 const LOCAL = new Set([0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0x2fc12fc1, 0x01021994])
 /** The file format of Tidemark's warehouses, and the size of its blocks. */
 const [STORAGE_VERSION, BLOCK_BYTES] = [67n, 262_144]

@@ -1,7 +1,7 @@
 /**
- * Publishes the warehouse as a file that readers open. A child process copies the warehouse: if this process opened the
- * file again and closed it, the system would release DuckDB's lock. The previous published file is kept as the retired
- * copy. The next publication updates the retired copy, so that only changed blocks are written.
+ * Publishes the warehouse as a file that readers open. A child process copies the warehouse: if this process opened and
+ * closed the file again, DuckDB's lock would end. The previous copy is kept as the retired copy. The next publication
+ * writes only changed blocks to it.
  */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -92,7 +92,7 @@ async function behindLinks(path: string): Promise<string> {
   }
 }
 
-/** Returns a string that changes whenever a load, run, report state, column change or dismissed row is recorded. */
+/** Returns a string that changes with each load, end of a run, report state, column change and dismissed row. */
 export const stateOf = async (database: Database): Promise<string> =>
   (await onlyRow<{ state: string }>(database, STATE)).state
 

@@ -85,7 +85,6 @@ export type NewValue = (oldColumn: string, column: DiscoveredColumn) => string
 /** `newValue` converts values to a column's new type. If `newValue` is undefined, DuckDB's CAST converts them. */
 type Conversion = Omit<ChangePlace, 'loadId'> & { readonly newValue?: NewValue }
 
-/** Returns the statements that change a column's type to that of `column`. */
 type Convert = (target: string, column: DiscoveredColumn, newValue: NewValue) => string[]
 
 const convertInPlace: Convert = (target, column, newValue) => [

@@ -4,7 +4,7 @@ import { type ReportTable, tableOf } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql, name, names, sameSql, text, time } from '../database/sql.ts'
 
-/** SQL for the time when a report's history was last switched off. Open versions begin at this time or later. */
+/** SQL for the earliest start of an open version: when the history was last switched off, or else the year 1. */
 export type History = string
 
 export const closedName = (table: string): string => `closed_${table}`
@@ -20,7 +20,7 @@ export async function reportsWithHistory(sql: Sql): Promise<ReadonlySet<string>>
   return new Set(rows.map(({ report }) => report))
 }
 
-/** Returns the earliest possible start of a row's current (open) version. Undefined if the report's history is off. */
+/** Returns undefined if the report's history is off. */
 export async function historyOf(sql: Sql, report: string): Promise<History | undefined> {
   const [row] = await sql.kept<{ on: boolean; ended: number | null }>(`
     SELECT bool_or(ended_at IS NULL) AS "on", epoch_us(max(ended_at)) AS ended FROM tidemark.histories WHERE report = ${text(report)}`)
@@ -57,9 +57,8 @@ export async function recordReplaced(
   await closeVersions(sql, history, closing)
 }
 
-/** Returns the statement that records rows for the change feed: their table, key, load and whether they are deleted. */
+/** Returns the statement that records rows for the change feed, except versions of this load, which no reader saw. */
 export const insertReplacedSql = (rows: string, loadId: number): string =>
-  // Readers never saw versions that this load itself has written, so the change feed does not need them.
   `INSERT INTO tidemark.replaced SELECT *, ${loadId} FROM (${rows}) r("table", key, load_id, was_deleted) WHERE load_id < ${loadId}`
 
 /** Stores rows as closed versions. Call this before the rows are replaced or deleted. */
