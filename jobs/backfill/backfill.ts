@@ -10,11 +10,12 @@ import { noFigures, nothingRun, type ReportOutcome } from '../../src/sync/report
 import type { BackfillJob } from '../queue/queues.ts'
 import type { ReportName } from '../../schema/index.ts'
 import type { Clock } from '../../src/clock.ts'
+import { turns } from '../../src/turns.ts'
 import { type BackfillRequest, nameBackfill } from '../../src/sync/backfill/backfillRequest.ts'
 import type { BackfillBooks } from '../../src/warehouse/books/backfills.ts'
 import type { Requests } from '../queue/requests.ts'
 
-/** Runs a backfill. Never throws: the outcome contains the error. A failed window does not stop the other windows. */
+/** Runs a backfill. The outcome contains its error. A failed window does not stop the other windows. */
 export async function backfillRun(
   context: SyncContext,
   { backfillId, report, from, to }: BackfillJob,
@@ -54,11 +55,11 @@ interface BackfillNamesOptions {
   readonly startOf: (report: ReportName) => Instant
 }
 
-/** Finds or creates the backfill for each request. Equal requests share one backfill, so a range is read only once. */
+/** Returns a function that finds or creates the backfill of each request. Equal requests share one backfill. */
 export function openBackfillNames({ books, requests, clock, startOf }: BackfillNamesOptions) {
   /** Jobs of requests that are still being handled. They are kept here, because the queue may not contain them yet. */
   const jobsInProgress = new Set<BackfillJob>()
-  let lastRequest: Promise<unknown> = Promise.resolve()
+  const inTurn = turns()
 
   const findOrCreate = async (requested: readonly BackfillRequest[]): Promise<BackfillJobs> => {
     const waiting = (await requests.underWay('backfill')).map(({ data }) => data as BackfillJob)
@@ -81,9 +82,7 @@ export function openBackfillNames({ books, requests, clock, startOf }: BackfillN
   /** Calls `work` with one job per report. Throws USAGE_INVALID for an impossible range, such as a future range. */
   return async <T>(requested: readonly BackfillRequest[], work: (named: BackfillJobs) => Promise<T>): Promise<T> => {
     // Handles requests one after the other, so that each request finds the backfills of earlier requests.
-    const request = lastRequest.then(() => findOrCreate(requested))
-    lastRequest = request.catch(() => undefined)
-    const named = await request
+    const named = await inTurn(() => findOrCreate(requested))
     try {
       return await work(named)
     } finally {

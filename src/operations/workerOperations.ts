@@ -16,6 +16,7 @@ import { carryOut } from './operations.ts'
 import type { BackfillJob } from '../../jobs/queue/queues.ts'
 import { lastUpkeep } from '../warehouse/database/upkeep.ts'
 import { nothingRun } from '../sync/reportOutcome.ts'
+import { turns } from '../turns.ts'
 
 export interface WorkerOperationsOptions {
   readonly context: OwnerContext
@@ -65,7 +66,6 @@ function workerEngine({ context, requests, runs, housekeeping }: WorkerOperation
   const withBackfillJobs = openBackfillNames({ books: warehouse.backfills, requests, clock, startOf })
   /** The runs that `cancel` stopped most recently. A second `cancel` of such a run succeeds, although it has ended. */
   const cancelledRuns: { readonly id: string; readonly what: string }[] = []
-  let lastTurn: Promise<unknown> = Promise.resolve()
   const startNow = (report: ReportName) => requests.incrementalNow(report)
   return {
     context,
@@ -106,11 +106,7 @@ function workerEngine({ context, requests, runs, housekeeping }: WorkerOperation
       for (const report of reports) await requests.backfillsNow(report)
       for (const report of reports) if (settings.reports[report].enabled) await requests.incrementalNow(report)
     },
-    inTurn: (work) => {
-      const turn = lastTurn.then(work)
-      lastTurn = turn.catch(() => undefined)
-      return turn
-    },
+    inTurn: turns(),
   }
 }
 

@@ -5,6 +5,7 @@
 import { type CallToolResult, McpServer } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { asSyncError } from '../errors.ts'
+import { turns } from '../turns.ts'
 import { jsonOf } from '../warehouse/database/cells.ts'
 import { text } from '../warehouse/database/sql.ts'
 import { columnsSql, readAnswer, TABLES } from './answers.ts'
@@ -29,7 +30,9 @@ const runsSql = (name: string | undefined): string =>
 /** Returns a server whose tools read through `reader`. The caller connects it to a transport. */
 export function mcpServer(reader: Reader, version: string): McpServer {
   const server = new McpServer({ name: 'tidemark', version }, { instructions: INSTRUCTIONS })
-  const read = oneAtATime((statement: ReadStatement) => readRows(reader, statement))
+  // Calls wait for each other, because the reader runs one statement at a time.
+  const inTurn = turns()
+  const read = (statement: ReadStatement) => inTurn(() => readRows(reader, statement))
   const tool = <Input extends z.ZodType>(name: string, { description, input, sqlOf, whenEmpty }: Tool<Input>) =>
     server.registerTool(
       name,
@@ -91,28 +94,12 @@ async function readRows(reader: Reader, { sql, rowsMax, whenEmpty }: ReadStateme
   const objects = rows.map(
     (row) => `{${row.map((cell, index) => `${JSON.stringify(columns[index])}:${jsonOf(cell)}`).join(',')}}`,
   )
-  return {
-    content: [
-      {
-        type: 'text',
-        text: `{"rows":[\n${objects.join(',\n')}\n],"more":${more},"reports":${JSON.stringify(warrants)}}`,
-      },
-    ],
-  }
+  const answer = `{"rows":[\n${objects.join(',\n')}\n],"more":${more},"reports":${JSON.stringify(warrants)}}`
+  return { content: [{ type: 'text', text: answer }] }
 }
 
 /** Returns the error as an answer, so that the assistant can correct its statement. */
 function failure(error: unknown): CallToolResult {
   const { code, message, cure } = asSyncError(error)
   return { content: [{ type: 'text', text: `${code}: ${message}\nWhat to do: ${cure}` }], isError: true }
-}
-
-/** Returns a function whose calls wait for each other, because the reader runs one statement at a time. */
-function oneAtATime<Given extends unknown[], Result>(work: (...given: Given) => Promise<Result>) {
-  let last: Promise<unknown> = Promise.resolve()
-  return (...given: Given): Promise<Result> => {
-    const next = last.then(() => work(...given))
-    last = next.catch(() => undefined)
-    return next
-  }
 }

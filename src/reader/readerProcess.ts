@@ -13,6 +13,7 @@ import { DAY_MS, toMillis } from '../instant.ts'
 import type { TakeRows } from '../warehouse/database/duckdb.ts'
 import type { Answer, More, Request } from './messages.ts'
 import { onAbort } from '../signals.ts'
+import { turns } from '../turns.ts'
 
 const PROGRAM = fileURLToPath(new URL('./readerMain.ts', import.meta.url))
 const MIB = 2 ** 20
@@ -43,7 +44,7 @@ export class ReaderProcess {
   readonly #child: ChildProcess
   #waiting: PromiseWithResolvers<Answer> | undefined
   #reason: SyncError | undefined
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #inTurn = turns()
 
   private constructor(folder: string, child: ChildProcess) {
     this.folder = folder
@@ -100,9 +101,7 @@ export class ReaderProcess {
 
   /** Sends a request after all earlier ones. Throws the request's error, or the reason why the process ended. */
   ask(request: Request, options: AskOptions): Promise<unknown> {
-    const turn = this.#turn.then(() => this.#exchange(request, options))
-    this.#turn = turn.catch(() => undefined)
-    return turn
+    return this.#inTurn(() => this.#exchange(request, options))
   }
 
   async kill(reason: SyncError): Promise<void> {
