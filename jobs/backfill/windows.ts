@@ -25,7 +25,7 @@ export function consumeWindows(consumers: JobConsumers, puller: PullerContext): 
       const { ask } = task.data
       const { signal } = task
       const { report, fence } = ask
-      // A backfill begins only if its report is not paused, so an earlier refusal (403) no longer applies.
+      // In a new backfill, the pause after a refusal (403) has ended, so this process sends requests again.
       if (lastBackfillEpochs.get(report) !== fence.epoch) context.client.forgetRefusal(report)
       lastBackfillEpochs.set(report, fence.epoch)
       using _checking = abortWhenUnwanted(task, puller)

@@ -7,7 +7,7 @@ import type { BookFigures } from '../../src/warehouse/books/bookFigures.ts'
 import type { Failures, Message } from './memory.ts'
 
 export interface Condition extends Pick<Message, 'event' | 'report' | 'code' | 'message' | 'cure'> {
-  /** Stays the same for as long as the condition lasts. Example: `paused events`. */
+  /** Identifies the condition while it lasts. Example: `paused events`. */
   readonly key: string
 }
 
@@ -46,7 +46,7 @@ function brakeCondition({ report, brake: message }: BookFigures): Condition[] {
   return [{ key: `brake ${report}`, event: 'brake.pulled', report, code: 'MASS_DELETE_STOPPED', message, cure }]
 }
 
-/** Returns a condition for late rows. Skips reports with modification times: a later window reads their late rows. */
+/** Returns a condition for rows that no window returned. Late rows with a modification time are in a later window. */
 function lateCondition(figures: BookFigures, { reports }: WatchedState): Condition[] {
   const { report, lateRows, largestLatenessMs = 0 } = figures
   const overlap = advisedOverlap(largestLatenessMs, reports[report].overlapMs)
@@ -71,24 +71,14 @@ function failingConditions({ report, kind, times, code, message, cure }: Failure
 const TICKS_BEHIND = 2
 
 /** Returns a condition for a late report. Skips audit reports, because their mark moves only when records change. */
-function lagCondition(
-  { report, mark, isPaused }: BookFigures,
-  { reports, nowMs }: WatchedState,
-  rules: Rules,
-): Condition[] {
-  const { everyMs, settleMs } = reports[report]
+function lagCondition({ report, mark, isPaused }: BookFigures, state: WatchedState, rules: Rules): Condition[] {
+  const { everyMs, settleMs } = state.reports[report]
   if (mark === undefined || isPaused || everyMs === undefined || reportOf(report).perRecord !== undefined) return []
   const limitMs = Math.max(rules.lagMs, TICKS_BEHIND * everyMs + settleMs)
-  const lagMs = nowMs - toMillis(mark)
+  const lagMs = state.nowMs - toMillis(mark)
   if (lagMs <= limitMs) return []
-  const minutes = Math.floor(lagMs / MINUTE_MS)
-  return [
-    {
-      key: `lag ${report}`,
-      event: 'lag.exceeded',
-      report,
-      message: `${report} is ${minutes} min behind the service; ${Math.round(limitMs / MINUTE_MS)} min are allowed`,
-      cure: 'Run "tidemark status" to see which runs are active, wait or have failed.',
-    },
-  ]
+  const [lag, allowed] = [Math.floor(lagMs / MINUTE_MS), Math.round(limitMs / MINUTE_MS)]
+  const message = `${report} is ${lag} min behind the service; ${allowed} min are allowed`
+  const cure = 'Run "tidemark status" to see which runs are active, wait or have failed.'
+  return [{ key: `lag ${report}`, event: 'lag.exceeded', report, message, cure }]
 }

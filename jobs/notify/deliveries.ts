@@ -14,7 +14,7 @@ import { Message, type NoticeBook, type ReceiverState } from './memory.ts'
 export interface DeliveriesOptions {
   readonly config: Pick<Config, 'service' | 'notify'>
   readonly book: NoticeBook
-  /** Returns which reports have changed in the published copy, or undefined if there is nothing new. */
+  /** Returns which reports have changed in the published copy since the cursors, or undefined if there is no copy. */
   readonly readNewData: (since: NewDataRequest) => Promise<NewData | undefined>
   readonly clock: Clock
   readonly log: Log
@@ -23,7 +23,7 @@ export interface DeliveriesOptions {
 
 export type MessageFields = Pick<Message, 'event' | 'message'> & Partial<Message>
 
-/** The maximum number of notices waiting for a receiver. Data messages need no limit: at most one per report waits. */
+/** If more notices wait for a receiver, the oldest is dropped. At most one message about data waits per report. */
 export const WAITING_MAX = 1_000
 
 export class Deliveries {
@@ -85,7 +85,7 @@ export class Deliveries {
       const message = `${report}: ${inserted} rows inserted, ${updated} updated, ${deleted} deleted`
       waiting.push(newMessage({ event: 'data.published', report, message, data }, this.#parts))
     }
-    // A report that has not changed gets the present cursor too, so that its cursor does not become too old.
+    // Unchanged reports get the new cursor, too. A cursor whose load is no longer in the books counts as `start`.
     for (const report of reports) cursors[report] = found.to
     await book.save()
   }

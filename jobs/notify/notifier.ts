@@ -19,8 +19,7 @@ export interface NotifierOptions extends DeliveriesOptions {
 
 const TIMES = {
   checkMs: 30 * SECOND_MS,
-  /** For this long after the worker starts, no notice about late reports is sent. */
-  graceMs: 5 * MINUTE_MS,
+  lagGraceMs: 5 * MINUTE_MS,
 }
 
 export class Notifier {
@@ -48,7 +47,7 @@ export class Notifier {
     try {
       while (!signal.aborted) {
         this.#wake = Promise.withResolvers<void>()
-        await this.#checkConditions(clock.monotonicMs() - startedMs >= this.#times.graceMs)
+        await this.#checkConditions(clock.monotonicMs() - startedMs >= this.#times.lagGraceMs)
         await this.#requestDue()
         await within(this.#times.checkMs, clock, () => this.#wake.promise)
       }
@@ -86,7 +85,7 @@ export class Notifier {
     if (state === 'done') memory.failures = failures.filter((each) => !isOfRun(each))
     else if (state === 'failed' && error !== undefined && error.code !== 'CANCELLED' && error.code !== 'FENCED') {
       const { code, message, cure } = error
-      // Failures with MASS_DELETE_STOPPED are counted separately from other failures.
+      // MASS_DELETE_STOPPED has an entry of its own. Another error would otherwise replace it and end its notice.
       const isSame = (each: Failures) => isOfRun(each) && isBrake(each) === isBrake({ code })
       const times = (failures.find(isSame)?.times ?? 0) + 1
       memory.failures = [...failures.filter((each) => !isSame(each)), { report, kind, times, code, message, cure }]

@@ -27,7 +27,7 @@ export interface OwnerOptions {
   readonly runs: Runs
   readonly housekeeping: Housekeeping
   readonly log: Log
-  /** Takes the lease, runs `work`, then releases the lease. Workers share leases only if they share a lake. */
+  /** Runs `work` while this worker has the lease `name`. Set only if several workers share a lake. */
   readonly lease?: ((name: string, signal: AbortSignal, work: () => Promise<unknown>) => Promise<unknown>) | undefined
   /** Called when DuckDB accepts no more statements. The worker then opens the file again. */
   readonly onBroken: () => void
@@ -63,7 +63,7 @@ export class Owner {
 
   async #incremental(task: Task<IncrementalJob>): Promise<unknown> {
     const { report, isTick = false } = task.data
-    // Only a scheduled run's first attempt may be skipped. If a person waits for it, `followRuns` requests it again.
+    // Only the first attempt of a scheduled run may be skipped. A command that waits for it requests another run.
     const isPlanned = isTick && task.job.attemptsMade === 0
     if (isPlanned && !(await mayBegin(this.#parts.context, report, 'tick'))) {
       this.#parts.log.debug({ report }, `${report}: skipped a run, to keep the budget of requests`)
@@ -153,7 +153,7 @@ const waitingError = ({ code, message, cure, report }: SyncError): SyncError =>
 
 interface LeaseRequest {
   readonly name: string
-  /** Identifies the run: its kind, or a backfill's identifier. A new request with the same value cancels the run. */
+  /** The kind of run, or a backfill's identifier. A holder with the same value is cancelled, another one is awaited. */
   readonly as: string
   readonly signal: AbortSignal
   readonly cancel: () => void

@@ -13,7 +13,7 @@ const LOOK_EVERY_MS = 1_000
 /** A cancellation is stored for this time, so that a run that begins again on another worker is cancelled, too. */
 const CANCEL_KEPT_MS = MINUTE_MS
 
-/** Returns a name for this attempt of a job: a job that begins again after a failure has the same identifier. */
+/** Identifies one attempt of a job. The identifier of the job itself is the same for all its attempts. */
 export const attemptOf = ({ id, attemptsStarted }: Job): string => `${id} ${attemptsStarted}`
 
 type Shared = { readonly values: SharedValues; readonly clock: Clock }
@@ -60,7 +60,7 @@ export function shareRuns(runs: Runs, requests: Requests, { values, clock }: Sha
   const lookInTurn = (isFirst?: boolean) => (looking = looking.catch(() => undefined).then(() => look(isFirst)))
   runs.others = {
     running: () => running,
-    look: lookInTurn,
+    refresh: lookInTurn,
     publish: async (ended, attempt = randomUUID()) => {
       const { code, message, cure } = ended.outcome.error ?? {}
       const problem = code && { error: { code, message, cure } }

@@ -67,7 +67,7 @@ export function errorOfReason(reason: string): SyncError {
 const DELAY_MS_MIN = 2_000
 const DELAY_MS_MAX = 5 * MINUTE_MS
 
-/** Returns a random delay that grows with each try, from 2 s to 5 min. A longer Retry-After is obeyed. */
+/** Returns a random delay: 1 to 2 s after the first try, later up to 5 min. A longer Retry-After is obeyed. */
 export function retryDelayMs(tries: number, error: Error | undefined, random: () => number): number {
   const full = Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** (tries - 1))
   const requestedMs = error instanceof SyncError ? error.data['retryAfterMs'] : undefined

@@ -167,12 +167,7 @@ export type NextTick = Pick<ReportTick, 'work' | 'report'> & { readonly atMs: nu
 export type QueueDepth = Readonly<Record<'waiting' | 'active' | 'delayed' | 'failed', number>>
 
 async function depthOf(queue: Queue): Promise<QueueDepth> {
-  const {
-    waiting = 0,
-    prioritized = 0,
-    active = 0,
-    delayed = 0,
-    failed = 0,
-  } = await queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed')
+  const counts = await queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed')
+  const { waiting = 0, prioritized = 0, active = 0, delayed = 0, failed = 0 } = counts
   return { waiting: waiting + prioritized, active, delayed, failed }
 }

@@ -21,30 +21,27 @@ export interface RunningRun {
   progress: Progress | undefined
 }
 
-export type RunEvent =
-  | { readonly kind: RunKind; readonly event: 'progress'; readonly progress: Progress }
-  | {
-      readonly kind: RunKind
-      readonly event: 'ended'
-      readonly order: number
-      readonly outcome: ReportOutcome
-      readonly result: unknown
-    }
+export interface EndedRun {
+  readonly kind: RunKind
+  readonly event: 'ended'
+  readonly order: number
+  readonly outcome: ReportOutcome
+  readonly result: unknown
+}
 
-/** Executes a run. If `isDropped` is true, another run replaces this run, and followers get no event for its end. */
+export type RunEvent = EndedRun | { readonly kind: RunKind; readonly event: 'progress'; readonly progress: Progress }
+
+/** Executes a run. If `isDropped` is true, another run does the work, and followers get no event for this run's end. */
 export type RunWork = (
   onProgress: (progress: Progress) => void,
 ) => Promise<{ outcome: ReportOutcome; result?: unknown; isDropped?: boolean }>
 
 type Follower = (event: RunEvent) => void
 
-export type EndedRun = Extract<RunEvent, { event: 'ended' }>
-
 /** The runs of other workers of a lake (jobs/owner/sharedRuns.ts). */
 interface OtherWorkers {
   running(): readonly RunningRun[]
-  /** Finds the runs that other workers have begun so far. */
-  look(): Promise<unknown>
+  refresh(): Promise<unknown>
   publish(ended: EndedRun, attempt: string | undefined): Promise<void>
 }
 

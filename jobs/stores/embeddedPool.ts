@@ -1,4 +1,4 @@
-/** A pool of sessions for BullMQ on PGlite, which has one session. During a transaction, other sessions wait. */
+/** Lets BullMQ use several sessions on PGlite, which has only one. During a transaction, the other sessions wait. */
 import { EventEmitter } from 'node:events'
 import { existsSync } from 'node:fs'
 import { access, constants, rename, rm } from 'node:fs/promises'

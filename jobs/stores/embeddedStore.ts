@@ -51,13 +51,7 @@ async function openLocked(options: Opening): Promise<QueueStore> {
     values: sqlValues(pool),
     check: async () => [{ state: 'passed', what: `embedded, in ${directory}` }],
     workersOf: async (_, here) => Math.min(1, here),
-    release: async () => {
-      try {
-        await pool.end()
-      } finally {
-        lock.dispose()
-      }
-    },
+    release: () => pool.end().finally(() => lock.dispose()),
   })
 }
 

@@ -61,7 +61,7 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
   })
 }
 
-/** Redis lists the workers of all its databases, so this function also compares the database. */
+/** Selects the workers that use the database of this connection. Redis lists the workers of all its databases. */
 const isOf =
   ({ options }: Redis) =>
   ({ db }: Readonly<Record<string, string | undefined>>): boolean =>
@@ -70,9 +70,7 @@ const isOf =
 /** Connects to Redis. Reads the reason of a failure from error events, because `connect` does not throw the reason. */
 async function connect(redis: Redis, address: ServerAddress): Promise<Redis> {
   let why: unknown
-  const note = (error: unknown) => {
-    why = error
-  }
+  const note = (error: unknown) => (why = error)
   redis.on('error', note)
   try {
     await redis.connect()
@@ -87,12 +85,8 @@ async function connect(redis: Redis, address: ServerAddress): Promise<Redis> {
 }
 
 async function findingsOf(redis: Redis): Promise<readonly StoreFinding[]> {
-  const info = await redis.info()
-  return redisFindings({
-    info,
-    save: await readSetting(redis, 'save'),
-    policy: await readSetting(redis, 'maxmemory-policy'),
-  })
+  const [save, policy] = [await readSetting(redis, 'save'), await readSetting(redis, 'maxmemory-policy')]
+  return redisFindings({ info: await redis.info(), save, policy })
 }
 
 /** Returns a setting of Redis, or undefined if the server forbids CONFIG, as many hosted servers do. */

@@ -29,7 +29,7 @@ export interface SharedValues {
 const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3
 const POLLS_PER_LEASE = 50
-/** For this long after the service refuses the credentials, no process requests a token, not even after a restart. */
+/** After the service refuses the credentials, no process requests a token for this time, unless an operator acts. */
 const REFUSAL_MS = 10 * MINUTE_MS
 
 const REFUSED = 'refused'
@@ -106,7 +106,7 @@ export function sharedTokens(options: SharedTokensOptions): TokenStore {
 /** A decrypted token is not validated, because only a Tidemark process can have encrypted it. */
 type TokenContent = Pick<StoredToken, 'lifetimeMs' | 'scopes'> & { readonly accessToken: string }
 
-/** Returns the pauses that Retry-After headers request. All processes share them (product contract, promise 9). */
+/** Returns the pauses that Retry-After headers request. All processes of the store obey them. */
 export function sharedPauses(values: SharedValues, identity: string): SharedPauses {
   const name = `pause:${identityHash(identity)}`
   return {

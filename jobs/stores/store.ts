@@ -159,7 +159,6 @@ function withErrors<T extends object>(target: T, calls: readonly (keyof T)[], to
   return target
 }
 
-/** Throws QUEUE_UNFIT if one of the findings is a failure. */
 export function refuseUnfit(shown: string, findings: readonly StoreFinding[]): void {
   const failed = findings.find(({ state }) => state === 'failed')
   if (failed !== undefined) throw unfitError(shown, failed.what, failed.cure ?? '')

@@ -36,12 +36,8 @@ const FLUSH_MS_MAX = 2_000
 export async function openTracing({ env, version, log }: TracingOptions): Promise<Tracing | undefined> {
   if (!wantsTraces(env)) return undefined
   const protocol = env['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] ?? env['OTEL_EXPORTER_OTLP_PROTOCOL'] ?? 'http/json'
-  if (!protocol.startsWith('http/')) {
-    log.warn(
-      { protocol },
-      'traces are sent over HTTP only: set OTEL_EXPORTER_OTLP_PROTOCOL to http/protobuf or http/json',
-    )
-  }
+  const advice = 'traces are sent over HTTP only: set OTEL_EXPORTER_OTLP_PROTOCOL to http/protobuf or http/json'
+  if (!protocol.startsWith('http/')) log.warn({ protocol }, advice)
   const provider = await providerOf(env)
   const { BullMQOtel } = await import('bullmq-otel')
   const { SpanStatusCode, trace } = await import('@opentelemetry/api')

@@ -25,7 +25,7 @@ export async function followRuns(reports: readonly ReportName[], options: Follow
   const all = Promise.withResolvers<void>()
   // The caller can abort before this promise is awaited. Then Node would report an unhandled rejection.
   all.promise.catch(() => undefined)
-  await runs.others?.look()
+  await runs.others?.refresh()
   const before = runs.begun
   const leave = runs.follow((event) => {
     const { report } = event.event === 'progress' ? event.progress : event.outcome

@@ -20,7 +20,7 @@ import { readNewData } from '../../src/wiring/published.ts'
 import { aTide, type Tide, type TideOptions } from '../support/tide.ts'
 import { aReceiver, type Receiver, SIGNING_SECRET } from './receiver.ts'
 
-const TIMES = { checkMs: 40, graceMs: 0 }
+const TIMES = { checkMs: 40, lagGraceMs: 0 }
 const RETRY_MS = 20
 
 export interface Desk extends AsyncDisposable {
