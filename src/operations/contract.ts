@@ -69,7 +69,6 @@ export function errorFrom({ code, message, cure, report: named, ...data }: Probl
   return new SyncError(known, message, { cure, data, ...(typeof named === 'string' && { report: named }) })
 }
 
-/** Returns WORKER_LOST. For `has ended`, the message is `the worker that owns the warehouse has ended`. */
 export const workerLost = (what: string): SyncError =>
   new SyncError('WORKER_LOST', `the worker that owns the warehouse ${what}`, {
     cure: 'Look at its log, or restart it: the work continues when it is back. "tidemark status" shows where it is.',

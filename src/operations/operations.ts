@@ -117,7 +117,7 @@ const dismiss: Operation<'dismiss-rejected'> = async (engine, { reports, keys })
   return { dismissed }
 }
 
-/** Resets reports, so that all their rows are read again. Cancels their backfills, which may have read deleted rows. */
+/** Resets reports, so that all rows are read again. Cancels backfills, which may load rows from before the reset. */
 const reset: Operation<'reset'> = async (engine, { reports, empty = false }) => {
   const { warehouse, clock, client, settings } = engine.context
   const answer: AnswerOf<'reset'>['reset'] = []

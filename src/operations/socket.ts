@@ -54,7 +54,6 @@ export async function listenAt(socketPath: string, operations: Answerer): Promis
   return {
     [Symbol.asyncDispose]: async () => {
       const closed = new Promise((resolve) => server.close(resolve))
-      server.closeIdleConnections()
       // Connections that are still open belong to callers that do not read their reply, so they are closed.
       server.closeAllConnections()
       await closed

@@ -70,11 +70,8 @@ async function openScratch({ published, limits, lake }: Config, folder: string):
       data: { path: published },
     })
   }
-  const settings = {
-    path: path.join(folder, 'scratch.duckdb'),
-    memory: limits.queryMemory,
-    threads: limits.warehouseThreads,
-  }
+  const { queryMemory: memory, warehouseThreads: threads } = limits
+  const settings = { path: path.join(folder, 'scratch.duckdb'), memory, threads }
   const attach = (warehouse: Warehouse) =>
     lake === undefined ? warehouse.rows(attachSql(published)) : warehouse.attachLake(lake, READER_COPY)
   {

@@ -29,11 +29,8 @@ async function findThroughQueue({ queue }: Config, clock: Clock): Promise<Worker
   const store = await openStore(queue, { directory: '', clock }).catch(() => undefined)
   if (store === undefined) return undefined
   const workers = await store.workersOf('control').catch(() => 0)
-  if (workers > 0)
-    return connectionOver(
-      (request, caller) => askQueue({ store, clock }, request, caller),
-      () => store.close(),
-    )
+  const send: Send = (request, caller) => askQueue({ store, clock }, request, caller)
+  if (workers > 0) return connectionOver(send, () => store.close())
   await store.close()
   return undefined
 }

@@ -42,8 +42,7 @@ export async function startLiveServer(settings: LiveServerSettings, folder: stri
   }
   return {
     show,
-    /** Returns how long (ms) the oldest statement has run. */
-    longestMs: async (): Promise<number> => {
+    oldestStatementMs: async (): Promise<number> => {
       const [oldest] = await database.rows<{ ms: number | null }>(`
         SELECT max(epoch_ms(now()) - epoch_ms(query_started_at)) AS ms FROM quack_active_connections() WHERE state = 'active'`)
       return oldest?.ms ?? 0

@@ -31,8 +31,7 @@ export type Request =
   | { readonly do: 'write'; readonly sql: string; readonly result: string }
   | { readonly do: 'serve'; readonly settings: LiveServerSettings }
   | { readonly do: 'show' }
-  /** The answer is how long (ms) the oldest statement has run. */
-  | { readonly do: 'longest' }
+  | { readonly do: 'oldestStatementMs' }
 
 export interface More {
   readonly more: boolean

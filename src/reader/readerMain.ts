@@ -62,7 +62,7 @@ async function perform(request: Request): Promise<unknown> {
   if (request.do === 'open') database = await openLocked(request)
   else if (request.do === 'serve') server = await startLiveServer(request.settings, folder)
   else if (request.do === 'show') await server.show()
-  else if (request.do === 'longest') return server.longestMs()
+  else if (request.do === 'oldestStatementMs') return server.oldestStatementMs()
   else {
     await checkStatement(database, request.sql)
     if (request.do === 'write') return database.writeParquet(request.sql, request.result)

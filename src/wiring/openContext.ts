@@ -124,8 +124,6 @@ export async function openWarehouse(config: Config, { isShared = hasOthers(confi
   return warehouse
 }
 
-const pauseFileOf = (warehouse: string): string => `${warehouse}.pause.json`
-
 const StoredPause = z.object({
   /** A hash of the service's address and the client's identity. Only this client obeys the stored pause. */
   of: z.string(),
@@ -135,7 +133,7 @@ const StoredPause = z.object({
 
 /** Keeps long pauses (Retry-After) in a file, because the next command must obey them too. */
 function pausesInFile(warehouse: string, identity: string, clock: Pick<Clock, 'now'>): SharedPauses {
-  const file = pauseFileOf(warehouse)
+  const file = `${warehouse}.pause.json`
   const of = identityHash(identity)
   const remainingMs = async (): Promise<number> => {
     const kept = StoredPause.safeParse(JSON.parse(await readFile(file, 'utf8')))

@@ -29,10 +29,8 @@ export function loggingWork(log: Log, clock: Pick<Clock, 'monotonicMs'>): Observ
       const details = Object.entries({ ...shown, code }).flatMap(([name, value]) =>
         value === undefined ? [] : `${name} ${value}`,
       )
-      log.debug(
-        fields,
-        `${report === undefined ? '' : `${report} `}${what}: ${[...details, `${fields.ms} ms`].join(', ')}`,
-      )
+      const title = report === undefined ? what : `${report} ${what}`
+      log.debug(fields, `${title}: ${[...details, `${fields.ms} ms`].join(', ')}`)
     }
     return measure(subject, work, { clock, end })
   }

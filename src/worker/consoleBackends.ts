@@ -1,4 +1,4 @@
-/** The data of a console: from the warehouse or, in other processes, from the published copy and the queue. */
+/** What a console reads: in the owner, its warehouse. Elsewhere, the published copy and the answers of the owner. */
 import type { Runs } from '../../jobs/runs/runs.ts'
 import { type Clock, within } from '../clock.ts'
 import type { Config } from '../config/config.ts'

@@ -35,7 +35,6 @@ export function startHeartbeat(warehouse: string, clock: Clock): AsyncDisposable
   }
 }
 
-/** Returns the time since the last heartbeat of any worker of this warehouse. */
 export async function heartbeatAgeMs(warehouse: string, clock: Clock): Promise<number | undefined> {
   const texts = await Promise.all(heartbeatPathsOf(warehouse).map((file) => readFile(file, 'utf8').catch(() => '')))
   const times = texts.filter((text) => text !== '').map((text) => Number(text) as Instant)

@@ -11,7 +11,6 @@ import type { Role } from './roles.ts'
 export interface WarehouseOwnership {
   /** True if this process owns the warehouse or has found that another process owns it. */
   isDecided: boolean
-  /** Undefined if this process does not own the warehouse. */
   owned?: { readonly backend: ConsoleBackend; readonly warehouse: Pick<Warehouse, 'checkFile'> } | undefined
 }
 

@@ -41,8 +41,7 @@ interface OwnerContext extends ConsumersOptions {
   readonly runLogs: Pick<RunLogs, 'trim'>
   readonly serveToken: Secret | undefined
   readonly consoleAddress: () => string | undefined
-  /** The delay between two tries to open the warehouse. */
-  readonly standbyMs: number
+  readonly openRetryMs: number
   readonly onOwned: () => void
 }
 
@@ -167,7 +166,7 @@ async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock
 /** The maximum time to put the jobs back and to close the file. Normally, this takes one or two seconds. */
 const ENDING_MS_MAX = 30_000
 
-/** Ends the process after `ENDING_MS_MAX`, so that a standby can open the warehouse. */
+/** Waits for `work`. If it takes longer than `ENDING_MS_MAX`, exits, so that a standby can open the warehouse. */
 async function endInTime({ clock, log }: OwnerContext, work: Promise<void>): Promise<void> {
   const cancel = clock.after(ENDING_MS_MAX, () => {
     log.error(`the warehouse could not be closed within ${ENDING_MS_MAX / 1_000} s: this process ends. Start it again`)
@@ -185,7 +184,7 @@ const TEMPORARY_ERRORS: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
 
 /** Opens the warehouse, with retries, and works as its owner. Throws the errors that an operator must resolve. */
 export async function ownOrStandBy(context: OwnerContext, signal: AbortSignal): Promise<void> {
-  const { config, log, clock, standbyMs, ownership, onOwned } = context
+  const { config, log, clock, openRetryMs, ownership, onOwned } = context
   let logged: ErrorCode | undefined
   // Only the first opening removes all staged files. Later, this process may have its own, for example from a backfill.
   let isFirst = true
@@ -203,6 +202,6 @@ export async function ownOrStandBy(context: OwnerContext, signal: AbortSignal): 
     if (code !== logged) log.info({ code }, `standing by: ${opened.message}`)
     logged = code
     if (code === 'WAREHOUSE_LOCKED') ownership.isDecided = true
-    await clock.sleep(standbyMs, signal).catch(() => undefined)
+    await clock.sleep(openRetryMs, signal).catch(() => undefined)
   }
 }

@@ -97,8 +97,8 @@ async function watch(server: ReaderProcess, timeMs: number, signal: AbortSignal)
     // `Promise.race` with `server.ended` would add a handler at each check and fill the memory.
     await clock.sleep(CHECK_EVERY_MS, signal)
     if (!server.isAlive) return server.ended
-    const longest = await server.ask({ do: 'longest' }, { limitMs: ANSWER_MS_MAX, signal }).catch(asSyncError)
-    if (typeof longest === 'number' && longest > timeMs) await server.kill(tooLong(timeMs))
+    const ms = await server.ask({ do: 'oldestStatementMs' }, { limitMs: ANSWER_MS_MAX, signal }).catch(asSyncError)
+    if (typeof ms === 'number' && ms > timeMs) await server.kill(tooLong(timeMs))
   }
 }
 

@@ -64,11 +64,11 @@ export async function runWorker(shell: WorkerShell, options: WorkerOptions): Pro
         options.roles !== undefined,
       )
     : undefined
-  const { locks, pollMs, standbyMs } = intervalsOf(options.lock)
+  const { locks, pollMs, openRetryMs } = intervalsOf(options.lock)
   const consumers = new JobConsumers({ store, clock, log, locks })
   let pulls = false
   const startPulling = () => {
-    // The files of a pulled window are on the disk of its puller, so each worker of a lake pulls its own windows.
+    // Workers of a lake take no windows from the queue, because other workers cannot read the files that they pull.
     if (!pulls && roles.has('pull') && !sharesQueue(config)) {
       makePrivateFolder(config.staging)
       consumeWindows(consumers, { requests, client, clock, settings: settingsOf(config), observe })
@@ -78,7 +78,7 @@ export async function runWorker(shell: WorkerShell, options: WorkerOptions): Pro
   const consoleAddress = () => console?.address()
   const serveToken = openServeToken(config, { err: shell.err, log })
   const context = { config, client, requests, log, clock, store, locks, metrics, observe, ownership, runLogs }
-  const owner = { ...context, serveToken, consoleAddress, standbyMs, onOwned: startPulling }
+  const owner = { ...context, serveToken, consoleAddress, openRetryMs, onOwned: startPulling }
   await using _heartbeat = startHeartbeat(config.warehouse, clock)
   shell.out.write(greeting(config, roles))
   // With the embedded queue, pulling starts after this process owns the warehouse and has emptied staging.
@@ -91,18 +91,18 @@ export async function runWorker(shell: WorkerShell, options: WorkerOptions): Pro
 }
 
 const SCHEDULE_CHECK_MS = MINUTE_MS
-const STANDBY_MS = 1_000
+const OPEN_RETRY_MS = 1_000
 const CHECKS_PER_LOCK = 3
 
 const intervalsOf = (lock: number | undefined) => ({
   locks: lock === undefined ? undefined : { lockDuration: lock, stalledInterval: Math.ceil(lock / CHECKS_PER_LOCK) },
   pollMs: lock ?? SCHEDULE_CHECK_MS,
-  standbyMs: lock ?? STANDBY_MS,
+  openRetryMs: lock ?? OPEN_RETRY_MS,
 })
 
 type RoleWork = (signal: AbortSignal) => Promise<void>
 
-/** Ends the process if a role fails, because the service manager then restarts it. */
+/** Waits until `stop` aborts or a role fails. Throws the role's error, so that the process ends and is restarted. */
 async function untilStopped(stop: AbortSignal, consumers: JobConsumers, roles: readonly RoleWork[]): Promise<void> {
   const failing = new AbortController()
   const signal = AbortSignal.any([stop, failing.signal])
