@@ -58,7 +58,7 @@ const noOwnerError = (): SyncError =>
 
 const WAREHOUSE_WAIT_MS_MAX = 2_000
 
-/** While a load keeps the warehouse busy, the returned reader reads the published copy instead. */
+/** Returns a reader of the warehouse. While a load keeps the warehouse busy, it reads the published copy instead. */
 function warehouseReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clock: Clock): Reader {
   const published = publishedReader(config)
   let isBusy = false
