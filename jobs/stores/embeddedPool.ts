@@ -25,7 +25,7 @@ const BASELINE_COMPILER_ONLY = ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering'
 /** Maximum number of prepared statements, to limit memory. BullMQ needs fewer. Any others are parsed each time. */
 export const PREPARED_MAX = 500
 
-/** Replaces BullMQ's function that stores events. Nothing reads them, and storing takes a fifth of the time of a job. */
+/** Replaces BullMQ's function that stores events. Nothing reads them, and storing takes a fifth of a job's time. */
 export const NO_EVENTS = `CREATE OR REPLACE FUNCTION publish_event(p_queue text, p_event text, p_data jsonb) RETURNS bigint
   LANGUAGE sql IMMUTABLE AS 'SELECT 0::bigint'`
 
