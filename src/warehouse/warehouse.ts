@@ -75,7 +75,7 @@ const readsOf = (sql: Sql, quiet: QuietLoads) => ({
   lastReadRecord: bind(sql, lastReadRecord),
   lastWindow: async (...of: [string, string]) => quiet.lastWindow(...of) ?? (await lastWindowOf(sql, ...of)),
   pagingProfile: bind(sql, pagingProfileOf),
-  pauses: () => pauses({ rows: (query) => sql.kept(query) }),
+  pauses: () => pauses({ rows: (query) => sql.cachedRows(query) }),
   reconciledRows: bind(sql, reconciledRows),
   recordsToReadAgain: bind(sql, recordsToReadAgain),
   requestUse: bind(sql, requestUse),

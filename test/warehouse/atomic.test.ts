@@ -64,9 +64,9 @@ class Stopping {
         this.#count()
         return sql.rows(...statement)
       },
-      kept: async (...statement) => {
+      cachedRows: async (...statement) => {
         this.#count()
-        return sql.kept(...statement)
+        return sql.cachedRows(...statement)
       },
       rowsInOrder: async (...statement) => {
         this.#count()

@@ -90,7 +90,7 @@ async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promi
   const fromStart =
     again === undefined ? 'false' : `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(again)}, true)`
   // The query does not contain `now`, because the results of equal queries are cached.
-  const rows = await sql.kept<WithNulls<Omit<DueRecord, 'waits'>> & { waitsUntil: number | null }>(`
+  const rows = await sql.cachedRows<WithNulls<Omit<DueRecord, 'waits'>> & { waitsUntil: number | null }>(`
     SELECT k.scope, k.id::VARCHAR AS "recordId", ${fromStart} AS "fromStart", epoch_us(m.value) AS mark,
       epoch_us(x.ask_again_at) AS "waitsUntil", epoch_us(f.asked_at) AS "askedAt", epoch_us(coalesce(r.started_at, m.updated_at)) AS "begunAt"
     FROM (SELECT DISTINCT ${text(scopePrefix)} || ${name(keyColumn)} AS scope, ${name(keyColumn)} AS id FROM main.${name(follows)}) k
@@ -107,7 +107,7 @@ async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promi
 }
 
 export async function lastTrailRead(sql: Sql, report: string, scopePrefix: string): Promise<Instant | undefined> {
-  const [row] = await sql.kept<{ at: Instant | null }>(`
+  const [row] = await sql.cachedRows<{ at: Instant | null }>(`
     SELECT epoch_us(max(asked_at)) AS at FROM tidemark.followed
     WHERE report = ${text(report)} AND starts_with(scope, ${text(scopePrefix)})`)
   return row?.at ?? undefined

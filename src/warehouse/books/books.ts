@@ -48,12 +48,12 @@ export async function readNumberMark(sql: Sql): Promise<string> {
 /** Returns a scope's mark, the end of the window that set it, and the time when that window's run began. */
 export async function lastWindowOf(sql: Sql, report: string, scope: string): Promise<LastWindow> {
   const isHere = `report = ${text(report)} AND scope = ${text(scope)}`
-  const [row] = await sql.kept<{ mark: Instant; loadId: number; updatedAt: Instant }>(`
+  const [row] = await sql.cachedRows<{ mark: Instant; loadId: number; updatedAt: Instant }>(`
     SELECT epoch_us(value) AS mark, load_id AS "loadId", epoch_us(updated_at) AS "updatedAt"
     FROM tidemark.marks m WHERE ${isHere} AND ${IS_READ_UP_TO}`)
   const ofLoad = `load_id = ${row?.loadId ?? 0}`
   // A single query for `mark`, `until` and `begunAt` would take twice as long as these two queries.
-  const [load] = await sql.kept<{ until: Instant | null; begunAt: Instant | null }>(`
+  const [load] = await sql.cachedRows<{ until: Instant | null; begunAt: Instant | null }>(`
     SELECT (SELECT epoch_us(max(until)) FROM tidemark.windows WHERE ${isHere} AND ${ofLoad}) AS until,
       (SELECT epoch_us(min(started_at)) FROM tidemark.runs WHERE run_id IN (SELECT run_id FROM tidemark.loads WHERE ${ofLoad})) AS "begunAt"`)
   return { mark: row?.mark, until: load?.until ?? undefined, begunAt: load?.begunAt ?? row?.updatedAt }

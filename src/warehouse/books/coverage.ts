@@ -17,7 +17,7 @@ export interface CoveredPlace {
 const placeSql = ({ report, scope }: CoveredPlace): string => `report = ${text(report)} AND scope = ${text(scope)}`
 
 export async function coverageOf(sql: Sql, place: CoveredPlace): Promise<Coverage | undefined> {
-  const [row] = await sql.kept<{ asked: string; until: Instant | null; because: string | null }>(`
+  const [row] = await sql.cachedRows<{ asked: string; until: Instant | null; because: string | null }>(`
     SELECT asked::VARCHAR AS asked, epoch_us(refill_until) AS until, because FROM tidemark.coverage WHERE ${placeSql(place)}`)
   if (row === undefined) return undefined
   const asked = JSON.parse(row.asked) as ReadSettings
@@ -49,8 +49,8 @@ export async function recordCoverage(sql: Sql, place: CoveredPlace, coverage: Co
 export async function forgetCoverage(sql: Sql, report: string, kept: readonly string[]): Promise<void> {
   const others = kept.length === 0 ? '' : ` AND scope NOT IN (${kept.map(text).join(', ')})`
   const which = `tidemark.coverage WHERE report = ${text(report)}${others}`
-  // Even a DELETE that matches no row would empty the cache of all coverage (database/facts.ts).
-  if ((await sql.kept(`SELECT 1 FROM ${which}`)).length > 0) await sql.run(`DELETE FROM ${which}`)
+  // Even a DELETE that matches no row would empty the cache of all coverage (database/queryCache.ts).
+  if ((await sql.cachedRows(`SELECT 1 FROM ${which}`)).length > 0) await sql.run(`DELETE FROM ${which}`)
 }
 
 type CoveredSpan = Span & CoveredPlace
@@ -60,7 +60,7 @@ export async function cover(
   sql: Sql,
   windows: readonly (Omit<CoveredSpan, 'report'> & { readonly report: Declaration })[],
 ): Promise<void> {
-  const rows = await sql.kept<WithNulls<CoveredSpan>>(`
+  const rows = await sql.cachedRows<WithNulls<CoveredSpan>>(`
     SELECT report, scope, epoch_us(since) AS since, epoch_us(until) AS until FROM tidemark.covered ORDER BY since NULLS FIRST`)
   const stored = Map.groupBy(rows.map(withoutNulls<CoveredSpan>), placeSql)
   const read = windows.flatMap(({ report, ...window }) =>

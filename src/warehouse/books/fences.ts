@@ -86,7 +86,7 @@ const placeOf = ({ report, kind }: FencePlace): string => `${kind} ${report}`
 const placeSql = ({ report, kind }: FencePlace): string => `report = ${text(report)} AND kind = ${text(kind)}`
 
 async function readNewest(sql: Sql, place: FencePlace): Promise<FenceRecord | undefined> {
-  const [stored] = await sql.kept<FenceRecord>(`
+  const [stored] = await sql.cachedRows<FenceRecord>(`
     SELECT epoch, holder FROM tidemark.fences WHERE ${placeSql(place)} ORDER BY epoch DESC LIMIT 1`)
   return stored
 }

@@ -13,7 +13,7 @@ export interface PagingPlace {
 type StoredProfile = Omit<PagingProfile, 'longestOfRun' | 'behindLastPage'>
 
 export async function pagingProfileOf(sql: Sql, { report, pageSize }: PagingPlace): Promise<PagingProfile> {
-  const [stored] = await sql.kept<WithNulls<StoredProfile>>(`
+  const [stored] = await sql.cachedRows<WithNulls<StoredProfile>>(`
     SELECT full_min AS "fullPageRows", seen_max AS "longestPageRows", first_number AS "firstNumber",
       coalesce(whole_max, 0) AS "wholeRows"
     FROM tidemark.page_sizes WHERE report = ${text(report)} AND asked = ${pageSize}`)

@@ -18,7 +18,7 @@ import {
 import { isOutOfFiles, SyncError } from '../../errors.ts'
 import { arrayOf, type Cell, jsonCell, objectOf, textCell, timeCell } from './cells.ts'
 import { databaseError, OUT_OF_MEMORY, repeatConflicts } from './databaseError.ts'
-import { Facts } from './facts.ts'
+import { QueryCache } from './queryCache.ts'
 import { COMPACTIONS_MIN, type FileOptions, settings } from './settings.ts'
 import { STORAGE_FAULT } from './storage.ts'
 import { name, type Sql, type SqlRow, type SqlValue, text } from './sql.ts'
@@ -53,12 +53,12 @@ export class Database implements Sql, AsyncDisposable {
   readonly #around: AroundStatement
   readonly #turnsOf: string | undefined
   #side: DuckDBConnection | undefined
-  readonly #facts = new Facts()
+  readonly #cache = new QueryCache()
   /** Runs statements without waiting for earlier work. Only work that `#inTurn` has started may use this. */
   readonly #atOnce: Sql = {
     run: (sql, values) => this.#execute(sql, values),
     rows: (sql, values) => this.#read(sql, values),
-    kept: (sql) => this.#readKept(sql),
+    cachedRows: (sql) => this.#readCached(sql),
     rowsInOrder: (sql) => this.#read(sql, undefined, true),
   }
   #tail: Promise<unknown> = Promise.resolve()
@@ -113,11 +113,11 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   /** Returns rows like `rows`, but does not run postponed work first. So the query must not depend on that work. */
-  kept<T = SqlRow>(sql: string): Promise<T[]> {
-    return this.#inTurn(() => this.#readKept<T>(sql), { runsPostponed: false })
+  cachedRows<T = SqlRow>(sql: string): Promise<T[]> {
+    return this.#inTurn(() => this.#readCached<T>(sql), { runsPostponed: false })
   }
 
-  /** Runs `work` in a transaction before the next statement or `close`. Queries through `kept` do not trigger it. */
+  /** Runs `work` in a transaction before the next statement or `close`. Queries through `cachedRows` do not trigger it. */
   postpone(work: (sql: Sql) => Promise<void>): void {
     this.#postponed = work
   }
@@ -261,7 +261,7 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   async #execute(sql: string, values?: readonly SqlValue[], first?: string): Promise<void> {
-    this.#facts.before(sql)
+    this.#cache.before(sql)
     try {
       await this.#around(sql, async () => {
         if (first !== undefined) await this.#connection.run(first)
@@ -280,7 +280,7 @@ export class Database implements Sql, AsyncDisposable {
 
   async #read<T>(sql: string, values?: readonly SqlValue[], keepsOrder = false): Promise<T[]> {
     const read = () => this.#connection.runAndReadAll(sql, values === undefined ? undefined : [...values])
-    this.#facts.before(sql)
+    this.#cache.before(sql)
     try {
       const reader = await this.#around(sql, keepsOrder ? () => this.#inOrder(read) : read)
       return reader.getRowObjectsJS().map(withSafeNumbers) as T[]
@@ -289,11 +289,11 @@ export class Database implements Sql, AsyncDisposable {
     }
   }
 
-  async #readKept<T>(sql: string): Promise<T[]> {
-    const found = this.#facts.find(sql)
+  async #readCached<T>(sql: string): Promise<T[]> {
+    const found = this.#cache.find(sql)
     if (found !== undefined) return found as T[]
     const rows = await this.#read<T>(sql)
-    if (!this.isShared) this.#facts.keep(sql, rows as object[])
+    if (!this.isShared) this.#cache.store(sql, rows as object[])
     return rows
   }
 

@@ -6,7 +6,7 @@ export interface Sql {
   run(sql: string, values?: readonly SqlValue[]): Promise<void>
   rows<T = SqlRow>(sql: string, values?: readonly SqlValue[]): Promise<T[]>
   /** Like `rows`, but returns the last result of an equal query from memory if none of its tables has changed. */
-  kept<T = SqlRow>(sql: string): Promise<T[]>
+  cachedRows<T = SqlRow>(sql: string): Promise<T[]>
   /** Joins tables in the written order, so that DuckDB streams the left table and keeps the right one in memory. */
   rowsInOrder<T = SqlRow>(sql: string): Promise<T[]>
 }

@@ -110,8 +110,8 @@ async function endRange(sql: Sql, end: RangeEnd): Promise<{ absent: number; dele
   return { absent, deleted }
 }
 
-async function countState(sql: Pick<Sql, 'kept'>, place: CountPlace): Promise<CountState | undefined> {
-  const [row] = await sql.kept<WithNulls<CountState>>(`
+async function countState(sql: Pick<Sql, 'cachedRows'>, place: CountPlace): Promise<CountState | undefined> {
+  const [row] = await sql.cachedRows<WithNulls<CountState>>(`
     SELECT epoch_us(counted_at) AS "countedAt", unexplained AS "acceptedDifference", failures, stopped FROM tidemark.countings WHERE ${placeSql(place)}`)
   return row && withoutNulls<CountState>(row)
 }
@@ -129,8 +129,8 @@ async function recordCount(sql: Sql, place: CountPlace, state: CountState): Prom
 type FencedWork = <T>(fence: Fence | undefined, work: (sql: Sql) => Promise<T>) => Promise<T>
 type WithFence = { readonly fence: Fence | undefined }
 
-export const countBooks = (database: Pick<Sql, 'rows' | 'kept'>, fenced: FencedWork) => ({
-  heldRows: (place: CountPlace) => countOf({ rows: (query) => database.kept(query) }, heldSql(place)),
+export const countBooks = (database: Pick<Sql, 'rows' | 'cachedRows'>, fenced: FencedWork) => ({
+  heldRows: (place: CountPlace) => countOf({ rows: (query) => database.cachedRows(query) }, heldSql(place)),
   notes: (place: CountPlace & WithFence, which: RecentRows) =>
     fenced(place.fence, (sql) => countedCreations(sql, place, which)),
   note: (place: CountPlace & WithFence, read: ReadSpan) =>

@@ -29,7 +29,7 @@ export async function recordMisfits(sql: Sql, load: Merging): Promise<number> {
   const isAudit = report.perRecord !== undefined
   if (staged.mayMisfit) await sql.run(isAudit ? entryMisfitsSql(table, loadId) : rowMisfitsSql(table))
   const found = await countOf(sql, 'found_misfits')
-  const stored = await sql.kept<MisfitColumn>(`
+  const stored = await sql.cachedRows<MisfitColumn>(`
     SELECT DISTINCT "table", "column" FROM tidemark.misfits WHERE report = ${text(report.name)}`)
   if (found === 0 && stored.length === 0) return 0
   await sql.run(`

@@ -106,7 +106,7 @@ function keyField(report: Declaration): { readonly wire: string; readonly column
 }
 
 const reportsWithRejected = (sql: Sql): Promise<{ report: string; listed: number }[]> =>
-  sql.kept(
+  sql.cachedRows(
     'SELECT report, count(*) FILTER (dismissed_at IS NULL) AS listed FROM tidemark.rejected_rows GROUP BY report',
   )
 

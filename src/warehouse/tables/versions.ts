@@ -16,13 +16,13 @@ export async function hadHistory(sql: Sql, report: string): Promise<boolean> {
 }
 
 export async function reportsWithHistory(sql: Sql): Promise<ReadonlySet<string>> {
-  const rows = await sql.kept<{ report: string }>('SELECT report FROM tidemark.histories WHERE ended_at IS NULL')
+  const rows = await sql.cachedRows<{ report: string }>('SELECT report FROM tidemark.histories WHERE ended_at IS NULL')
   return new Set(rows.map(({ report }) => report))
 }
 
 /** Returns undefined if the report's history is off. */
 export async function historyOf(sql: Sql, report: string): Promise<History | undefined> {
-  const [row] = await sql.kept<{ on: boolean; ended: number | null }>(`
+  const [row] = await sql.cachedRows<{ on: boolean; ended: number | null }>(`
     SELECT bool_or(ended_at IS NULL) AS "on", epoch_us(max(ended_at)) AS ended FROM tidemark.histories WHERE report = ${text(report)}`)
   if (row?.on !== true) return undefined
   return row.ended === null ? BEGINNING : time(row.ended)

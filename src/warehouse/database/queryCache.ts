@@ -1,19 +1,19 @@
 /** Caches query results while only this process writes the database, until a statement changes a table of the query. */
 
 /** A result with more rows is not cached, because it would take too much memory. */
-const ROWS_KEPT_MAX = 1_000
+const ROWS_CACHED_MAX = 1_000
 
-export class Facts {
-  readonly #kept = new Map<string, { readonly tables: ReadonlySet<string>; readonly rows: readonly object[] }>()
+export class QueryCache {
+  readonly #results = new Map<string, { readonly tables: ReadonlySet<string>; readonly rows: readonly object[] }>()
   readonly #writtenSinceBegin = new Set<string>()
 
   find(query: string): object[] | undefined {
-    return this.#kept.get(query)?.rows.map((row) => ({ ...row }))
+    return this.#results.get(query)?.rows.map((row) => ({ ...row }))
   }
 
-  keep(query: string, rows: readonly object[]): void {
-    if (rows.length > ROWS_KEPT_MAX) return
-    this.#kept.set(query, { tables: new Set(tablesIn(query)), rows: rows.map((row) => ({ ...row })) })
+  store(query: string, rows: readonly object[]): void {
+    if (rows.length > ROWS_CACHED_MAX) return
+    this.#results.set(query, { tables: new Set(tablesIn(query)), rows: rows.map((row) => ({ ...row })) })
   }
 
   /** Drops cached results of queries on tables that the transaction changes. Call this before each statement. */
@@ -21,8 +21,8 @@ export class Facts {
     if (/^\s*SELECT\b[^;]*$/i.test(sql)) return
     // Continues for a ROLLBACK: queries of the transaction may have cached values that the ROLLBACK undoes.
     for (const table of tablesIn(sql)) this.#writtenSinceBegin.add(table)
-    for (const [query, { tables }] of this.#kept)
-      if ([...tables].some((table) => this.#writtenSinceBegin.has(table))) this.#kept.delete(query)
+    for (const [query, { tables }] of this.#results)
+      if ([...tables].some((table) => this.#writtenSinceBegin.has(table))) this.#results.delete(query)
     if (sql === 'BEGIN') this.#writtenSinceBegin.clear()
   }
 }

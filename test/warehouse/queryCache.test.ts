@@ -40,7 +40,7 @@ async function someBooks({ loses, shared }: Trouble = {}): Promise<Books> {
   await database.transaction(() => Promise.resolve())
   statements.length = 0
   isTroubled = true
-  const marks = () => database.kept(MARKS)
+  const marks = () => database.cachedRows(MARKS)
   return { database, statements, marks, [Symbol.asyncDispose]: () => database.close() }
 }
 
@@ -57,7 +57,8 @@ describe('a result that is kept in memory', () => {
 
   it('depends on the values of the query too', async () => {
     await using books = await someBooks()
-    const valueOf = (name: string) => books.database.kept(`SELECT value FROM tidemark.marks WHERE name = '${name}'`)
+    const valueOf = (name: string) =>
+      books.database.cachedRows(`SELECT value FROM tidemark.marks WHERE name = '${name}'`)
     expect(await valueOf('events')).toEqual([{ value: 1 }])
     expect(await valueOf('budgets')).toEqual([])
   })
@@ -74,12 +75,12 @@ describe('a result that is kept in memory', () => {
   it('is read again when its report is written, but not kept if it has very many rows', async () => {
     await using books = await someBooks()
     await books.database.run('CREATE TABLE main."events" AS SELECT 1 AS id')
-    const count = () => books.database.kept('SELECT count(*) AS n FROM main."events"')
+    const count = () => books.database.cachedRows('SELECT count(*) AS n FROM main."events"')
     expect(await count()).toEqual([{ n: 1 }])
     await books.database.run('INSERT INTO main."events" SELECT range FROM range(2000)')
     expect(await count()).toEqual([{ n: 2_001 }])
     const all = 'SELECT id FROM main."events"'
-    for (const _ of [1, 2]) await books.database.kept(all)
+    for (const _ of [1, 2]) await books.database.cachedRows(all)
     expect(books.statements.filter((sql) => sql === all)).toHaveLength(2)
   })
 
@@ -103,7 +104,7 @@ describe('a result that is kept in memory', () => {
     const inside: unknown[] = []
     const work = books.database.transaction(async (sql) => {
       await sql.run('UPDATE tidemark.marks SET value = 2')
-      inside.push(await sql.kept(MARKS), await sql.kept(MARKS))
+      inside.push(await sql.cachedRows(MARKS), await sql.cachedRows(MARKS))
       throw new Error('the load fails')
     })
     await expect(work).rejects.toThrow('the load fails')
@@ -117,7 +118,7 @@ describe('a result that is kept in memory', () => {
     let waiting: Promise<unknown[]> | undefined
     const work = books.database.transaction(async (sql) => {
       await sql.run('UPDATE tidemark.marks SET value = 2')
-      await sql.kept(MARKS)
+      await sql.cachedRows(MARKS)
       waiting = books.marks()
       await sql.rows(MARKS)
       throw new Error('the load fails')
