@@ -159,7 +159,7 @@ export class Warehouse implements AsyncDisposable {
     }
   }
 
-  /** Commits one load after all earlier loads have ended. Throws FENCED, LOAD_REFUSED, STAGED_MISSING, DISK_FULL. */
+  /** Commits one load after all earlier loads have ended. Throws FENCED, LOAD_REFUSED, DISK_FULL, WAREHOUSE_MEMORY. */
   load(input: LoadInput): Promise<LoadResult> {
     return this.#afterOtherLoads(async () => {
       const quiet = this.#quiet.add(input)

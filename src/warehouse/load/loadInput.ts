@@ -58,7 +58,7 @@ interface AnyLoad {
   readonly runId: string
   readonly now: Instant
   readonly segment?: Segment | undefined
-  /** If undefined, the load is allowed to add columns, and it also stores each row's original JSON. */
+  /** If undefined, `NO_RULES` apply: the load may add columns, and stores original JSON in `_extra` and `_payload`. */
   readonly rules?: LoadRules | undefined
   /** The service's time. A stored row that was observed after this time shows that the service's clock was set back. */
   readonly serviceNow?: Instant | undefined

@@ -70,7 +70,7 @@ async function extraSql(sql: Sql, { staged, numberMark }: Merging, target: strin
 const PARSED_BYTES = 16 * 2 ** 20
 const LONG_ROW_BYTES = PARSED_BYTES / 2_048
 
-/** Returns the names of all fields in `_extra`. Reads long rows in several queries, to limit the memory they need. */
+/** Returns the names of all fields in `_extra` of replaced rows. Reads long rows in several queries to save memory. */
 async function replacedExtraFields(sql: Sql, target: string): Promise<Set<string>> {
   const replaced = `win w JOIN ${target} t ON t.rowid = w.replaced WHERE strlen(t._extra)`
   const parts = await sql.rows<{ first: number; last: number }>(`

@@ -198,7 +198,7 @@ export async function markAbsent(sql: Sql, deleting: Deleting, deleted: number):
     DROP TABLE gone_rows`)
 }
 
-/** Records a load that has deleted rows, or marked rows as deleted, and has stored no row. */
+/** Records a load that only deletes rows, or marks them as deleted. */
 export async function recordDeletions(sql: Sql, deleting: Deleting, load: { loadId: number; deleted: number }) {
   const { report, runId, startedAt, now } = deleting
   await sql.run(`

@@ -16,7 +16,7 @@ export interface RowSide extends RowNames {
   readonly columns: readonly string[]
 }
 
-/** Returns SQL for a row's modification time. If that time is in the future, the SQL uses the time of observation. */
+/** Returns SQL for a row's modification time, or for the time of its observation if that is earlier. */
 export function versionOf(report: Declaration, columns: readonly string[], names: RowNames): string {
   const stamp = stampSql(report, names.alias, columns)
   if (stamp === undefined) return names.observedAt
