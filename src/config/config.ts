@@ -1,4 +1,4 @@
-/** Reads the configuration file, `.env` and environment into one frozen value. Throws one error for all problems. */
+/** Reads the configuration file, `.env` and environment into one frozen value. */
 import { Secret } from '../secret.ts'
 import { clashingSettings, missingSettings } from './crossChecks.ts'
 import { differingKeys, flatSettings, variablesInEffect, variableOf, withEnvironment } from './environment.ts'
@@ -16,7 +16,7 @@ export { jsonSchema, type Limits } from './raw.ts'
 export type { Config, NotifyConfig, OffReason, ReportConfig, Rhythm } from './resolve.ts'
 export type { ReceiverConfig } from './secrets.ts'
 
-/** Returns the configuration. Throws one CONFIG_INVALID with all problems. */
+/** Throws CONFIG_INVALID with all problems of the first step that has any: YAML, declaration files, or settings. */
 export const loadConfig = async (given: ConfigSources): Promise<Config> => frozen((await readConfig(given)).config)
 
 async function readConfig(given: ConfigSources): Promise<{ readonly config: Config; readonly settings: unknown }> {
@@ -55,7 +55,7 @@ async function readConfig(given: ConfigSources): Promise<{ readonly config: Conf
   return { config: resolve(raw, { sources, clientSecret, hashKey, storageKeys, receivers, editedKeys }), settings }
 }
 
-/** Returns the line of a problem. Problems of environment variables have no line, so they are sorted last. */
+/** Returns the line, by which problems are sorted. A problem of an environment variable has none and is last. */
 const lineIn = ({ where }: Problem): number => Number(/:(\d+)$/.exec(where)?.[1] ?? Infinity)
 
 /** Freezes the value and all values in it, except URLs and secrets, which cannot be frozen. */

@@ -6,7 +6,7 @@ interface Field {
   readonly name: string
   readonly min: number
   readonly max: number
-  /** Matches the words allowed in the field. Otherwise the parser would read MON as January in the month field. */
+  /** Matches the words that the field may contain. Without this check, the parser accepts MON as a month: January. */
   readonly words?: RegExp
   readonly range?: string
 }
@@ -45,6 +45,6 @@ function fieldProblem(text: string, field: Field): string | undefined {
   return part && `cannot step further than its ${field.name} (${bounds}) in "${part}": write a duration such as 90m`
 }
 
-/** Returns whether a line has a next run: a line for 30 February has none. The search starts in 1970. */
+/** Returns whether a line has a next run, searched from 1970 on. A line for 30 February has none. */
 const hasNext = (line: string): boolean =>
   attempt(() => CronExpressionParser.parse(line, { currentDate: 0, tz: 'UTC' }).next() !== undefined, false)

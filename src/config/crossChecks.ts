@@ -9,7 +9,7 @@ import type { Sources } from './sources.ts'
 import { reportHint } from './suggest.ts'
 import { SYSTEM_COLUMNS, snakeCase, tableOf } from '../../schema/tables.ts'
 
-/** Finds missing settings and unknown reports. These are reported together with schema validation errors. */
+/** Finds missing settings and unknown reports, even if the schema has rejected the file for other reasons. */
 export function* missingSettings(value: unknown, env: Environment): Generator<Finding> {
   for (const at of [
     ['service', 'base_url'],
@@ -22,10 +22,10 @@ export function* missingSettings(value: unknown, env: Environment): Generator<Fi
       yield { at: REPORTS, problem: `there is no report "${name}"${reportHint(name, reportNames)}` }
 }
 
-/** Finds conflicting settings. If `isMove` is true, `tidemark move` has set `warehouse` to its option `--to`. */
+/** Finds conflicting settings. During `tidemark move` (`isMove`), `warehouse` is the path of its option `--to`. */
 export function* clashingSettings(raw: RawConfig, { env, folder }: Sources, isMove: boolean): Generator<Finding> {
   const { warehouse, published } = filesOf(raw, folder)
-  // If both were one file, a publication would overwrite the warehouse.
+  // If `published` were the same file as `warehouse`, a publication would overwrite the warehouse.
   if (warehouse === published && !isMove)
     yield { at: ['published'], problem: 'published must be another file than warehouse' }
   if (warehouse === published && isMove)
@@ -35,7 +35,7 @@ export function* clashingSettings(raw: RawConfig, { env, folder }: Sources, isMo
   yield* lakeProblems(raw)
 }
 
-/** The minimum length of a token if other machines can connect, because they could guess a shorter one. */
+/** The minimum length of a token if other machines can connect, because a shorter one could be guessed. */
 const TOKEN_CHARS_MIN = 16
 /** The minimum length if only this machine can connect. DuckDB's extension `quack` requires it. */
 const LOOPBACK_TOKEN_CHARS_MIN = 4

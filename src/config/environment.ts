@@ -60,7 +60,7 @@ export const CONSOLE_TOKEN = 'TIDEMARK_CONSOLE_TOKEN'
 export const CONSOLE_VIEW_TOKEN = 'TIDEMARK_CONSOLE_VIEW_TOKEN'
 export const SERVE_TOKEN = 'TIDEMARK_SERVE_TOKEN'
 export const REPORTS = 'TIDEMARK_REPORTS'
-/** Tidemark reads these variables too, but not as part of the configuration. */
+/** Variables that Tidemark reads outside of the configuration. Only the check for misspelt names needs them here. */
 const OTHERS = ['TIDEMARK_CONFIG', 'TIDEMARK_LOG_LEVEL', 'TIDEMARK_LAUNCHED']
 
 export type Environment = Readonly<Record<string, string>>
@@ -72,7 +72,7 @@ export const variableOf = (path: Path): string | undefined =>
 /** Settings that a command's options override. An option without a value removes its setting. */
 export type Instead = Readonly<Record<string, readonly [option: string, value: string | undefined]>>
 
-/** Returns the file's settings. An environment variable that is set replaces its setting. An option replaces both. */
+/** Returns the settings of the file, replaced by those of environment variables, replaced by those of `instead`. */
 export function withEnvironment(fileValue: unknown, env: Environment, instead: Instead = {}) {
   const applied = variables.filter(({ name }) => env[name] !== undefined)
   const whole = applied.reduce<unknown>(
@@ -80,7 +80,7 @@ export function withEnvironment(fileValue: unknown, env: Environment, instead: I
     fileValue ?? {},
   )
   const replaced = Object.fromEntries(Object.entries(instead).map(([key, [, value]]) => [key, value]))
-  /** Returns the variable that has set the value at `path`. For an item of a list, returns the variable of the list. */
+  /** Returns the option or variable that has set the value at `path`, or the list with this value. */
   const variableAt = (path: Path) =>
     instead[`${path[0]}`]?.[0] ??
     applied.find((variable) => variable.path.every((step, index) => path[index] === step))?.name
@@ -133,7 +133,6 @@ export function differingKeys(before: unknown, now: unknown, path: Path = []): r
 const MORE = [CLIENT_SECRET, HASH_KEY, NOTIFY_SECRET, CONSOLE_TOKEN, CONSOLE_VIEW_TOKEN, SERVE_TOKEN, REPORTS]
 const NAMES: readonly string[] = [...variables.map(({ name }) => name), ...MORE]
 
-/** Returns Tidemark's variables that are set. */
 export const variablesInEffect = (env: Environment): Environment =>
   Object.fromEntries(Object.entries(env).filter(([name]) => NAMES.includes(name) || isReceiverSecret(name)))
 

@@ -4,7 +4,7 @@ import { formatInstant, type Instant, parseInstant } from '../instant.ts'
 import { instantProblem, type Check } from './checks.ts'
 import { BYTE_SIZE, parseByteSize } from './units.ts'
 
-/** Returns a schema for text. If `check` returns a problem, the problem is the error message. */
+/** Returns a schema for text that `check` must accept. The problem that `check` returns is the error message. */
 export const checked = (check: Check, meaning: string) =>
   z
     .string()
@@ -40,7 +40,7 @@ export const byteSize = (meaning: string) =>
     .transform((size) => (typeof size === 'number' ? size : (parseByteSize(size) ?? 0)))
     .describe(meaning)
 
-/** Accepts text too, because yamlFile.ts reads an integer beyond 2^53 as text to keep all its digits. */
+/** Accepts numbers, and text of digits: yamlFile.ts reads an integer beyond 2^53 as text, to keep all its digits. */
 export const exactInteger = z
   .custom<number | string>(
     (value) => (typeof value === 'string' ? LONG_INTEGER.test(value) : Number.isSafeInteger(value)),

@@ -20,7 +20,7 @@ export type LoadedModule =
   | { readonly file: string; readonly exported: readonly unknown[] }
   | { readonly file: string; readonly line: number | undefined; readonly error: string }
 
-/** Registers the declarations in `from` (a folder, a file, or a list of them). Returns all problems. */
+/** Registers the declarations in `from` (files or folders), but none if one has a problem. Returns the problems. */
 export async function loadOwnReports(from: readonly string[], folder: string): Promise<Problem[]> {
   const files = from.flatMap((each) => filesAt(path.resolve(folder, each)))
   const missing = from.filter((each) => filesAt(path.resolve(folder, each)).length === 0)

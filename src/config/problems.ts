@@ -14,7 +14,7 @@ export interface Finding {
   readonly problem: string
 }
 
-/** Returns the line or the variable that sets the value at `path`. */
+/** Returns the option, the variable or the line that sets the value at `path`. Example: `tidemark.yaml:12`. */
 export type WhereOf = (path: Path) => string
 
 export const pathText = (path: Path): string =>

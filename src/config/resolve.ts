@@ -134,7 +134,7 @@ function resolveReport(report: RegisteredReport, raw: RawConfig, onlyReports: re
     ...rhythmOf(own.every ?? raw.defaults.every),
     ...(own.requests_per_day !== undefined && { requestsPerDay: own.requests_per_day }),
     timeZone: own.time_zone ?? raw.defaults.time_zone,
-    // How often a worker compares the whole report with the service. If not set, a person must request each comparison.
+    // How often a worker reconciles: compares the whole report with the service. If not set, only on request.
     ...reconcileOf(report, own.reconcile_every ?? raw.defaults.reconcile_every),
     /** Minimum time (ms) between comparisons of the service's total with stored rows. 0: each run. Undefined: never. */
     deletesEveryMs: parseDuration(own.deletes_every ?? raw.defaults.deletes_every),

@@ -13,7 +13,7 @@ export interface ReceiverConfig {
   readonly name: string
   readonly takes: 'notices' | 'data'
   readonly format: keyof typeof RECEIVER_SECRETS
-  /** Only its host is logged or printed, because the rest can be secret. For Slack, `secret` has the address. */
+  /** The address to post to. For Slack, `secret` is the address. Only its host is printed: the rest can be secret. */
   readonly webhook?: URL
   /** The signing key, the address of a Slack webhook, or the integration key of PagerDuty. */
   readonly secret: Secret
@@ -61,7 +61,7 @@ export async function readStorageKeys(raw: RawConfig, from: SecretSources): Prom
   const keys = (isStorage(raw.lake_data) ? STORAGE_KEYS : []).map((variable) => {
     const problem = `lake_data needs an access key: set ${variable} or ${variable}_FILE`
     const missing = () => (variable === 'AWS_SESSION_TOKEN' ? undefined : { where: variable, problem })
-    // The path is empty, because only variables can set these keys.
+    // The path is empty, because these keys have no setting in the file.
     return readSecret({ name: variable, variable, path: [], check: () => undefined, missing }, raw, from)
   })
   return (await Promise.all(keys)).filter((key) => key !== undefined)
@@ -101,7 +101,7 @@ async function readReceiver(config: RawConfig, place: Path, from: SecretSources)
   return [{ name: name === undefined ? 'notify.webhook' : called, ...of, format, secret, ...more }]
 }
 
-/** The address if `webhook` is not set. For Slack it is empty, because the secret is the address. */
+/** The address to post to if `webhook` is not set. For Slack it is empty: the secret is the address. */
 const DEFAULT_ADDRESSES = { plain: undefined, slack: '', pagerduty: 'https://events.pagerduty.com/v2/enqueue' }
 
 /** Reads a secret from its variable or its file. If there is a problem, adds it to `problems` and returns undefined. */

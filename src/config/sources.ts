@@ -1,4 +1,4 @@
-/** Reads the configuration file, `.env` and secret files. No other file in src/config reads from the disk. */
+/** Reads the configuration file, `.env` and secret files. Only `ownReports.ts` reads other files. */
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
@@ -18,8 +18,8 @@ export interface ConfigSources {
 export type Sources = Awaited<ReturnType<typeof readSources>>
 
 /**
- * Throws CONFIG_INVALID if a file cannot be read. Without `file`, environment variables must set all required settings.
- * In `env`, the variables of the process override those of `.env`. Empty variables are left out.
+ * Reads `file`, TIDEMARK_CONFIG or `tidemark.yaml`, of which only the last may be missing. Throws CONFIG_INVALID if a
+ * file cannot be read. In the returned `env`, the variables of the process override those of `.env`; none is empty.
  */
 export async function readSources({ file, env, cwd }: ConfigSources) {
   const named = file ?? (env['TIDEMARK_CONFIG'] === '' ? undefined : env['TIDEMARK_CONFIG'])
@@ -37,13 +37,13 @@ export async function readSources({ file, env, cwd }: ConfigSources) {
   return { file: chosen, fileLabel: labelOf(chosen, cwd), text, folder, env: environment }
 }
 
-/** Returns the secret in a file, without the final line break. If there is none, returns the problem. */
+/** Returns the secret in a file, without the final line break. If the file has no secret, returns the problem. */
 export async function readSecretFile(file: string, name: string): Promise<Secret | { readonly problem: string }> {
   const text = await contentOf(file)
   if (typeof text !== 'string') return { problem: `the file with the ${name} cannot be read (${text.code})` }
   const secret = secretIn(text)
   if (secret === undefined) return { problem: `the file with the ${name} is empty` }
-  // While an operator replaces the file, the file can be missing or empty. Then the old secret stays in use.
+  // A secret reads its file again later. While the file is missing or empty, the old secret stays in use.
   return new Secret(secret, async () => secretIn(await contentOf(file)))
 }
 

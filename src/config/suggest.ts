@@ -1,11 +1,11 @@
 /** Finds the known word that is most similar to a mistyped word. */
 
-/** A suggested word has at least this many letters for each typo. Less similar suggestions would confuse the user. */
+/** A suggestion differs from the word by at most one letter in three. Less similar ones would confuse the user. */
 const LETTERS_PER_TYPO_MIN = 3
 
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const ranked = known
-    .map((candidate) => ({ candidate, distance: distanceBetween(plain(word), plain(candidate)) }))
+    .map((candidate) => ({ candidate, distance: levenshteinDistance(plain(word), plain(candidate)) }))
     .filter(({ candidate, distance }) => distance <= Math.max(word.length, candidate.length) / LETTERS_PER_TYPO_MIN)
     .toSorted((a, b) => a.distance - b.distance)
   return ranked[0]?.candidate
@@ -26,8 +26,7 @@ export const reportHint = (word: string, known: readonly string[]): string =>
 
 const plain = (word: string): string => word.toLowerCase().replaceAll(/[^a-z\d]/g, '')
 
-/** Returns the Levenshtein distance: how many letters must be added, removed or changed. */
-function distanceBetween(a: string, b: string): number {
+function levenshteinDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, column) => column)
   for (const [line, letter] of a.split('').entries()) {
     const next = [line + 1]

@@ -20,25 +20,14 @@ export const parseDuration = amountIn(DURATION, MS_PER)
 /** Returns bytes. `MB` is 1000² bytes, and `MiB` is 1024² bytes. */
 export const parseByteSize = amountIn(BYTE_SIZE, BYTES_PER)
 
-const STEPS_MS = [
-  SECOND_MS,
-  5 * SECOND_MS,
-  30 * SECOND_MS,
-  MINUTE_MS,
-  5 * MINUTE_MS,
-  15 * MINUTE_MS,
-  HOUR_MS,
-  6 * HOUR_MS,
-  DAY_MS,
-] as const
-/** `advisedOverlap` rounds up to a multiple of the largest step that fits into the value at least this many times. */
-const STEPS_MIN = 2
+const STEPS_MS = ['1s', '5s', '30s', '1m', '5m', '15m', '1h', '6h', '1d'].map((step) => parseDuration(step) ?? 0)
 
 /** Returns about twice the largest lateness, such as `15m`. Returns undefined if `overlapMs` is already enough. */
 export function advisedOverlap(largestLatenessMs: number, overlapMs: number): string | undefined {
   if (largestLatenessMs <= overlapMs / 2) return undefined
   const wanted = 2 * largestLatenessMs
-  const step = STEPS_MS.findLast((each) => wanted >= STEPS_MIN * each) ?? STEPS_MS[0]
+  // Rounds up to a multiple of the largest step that fits twice. Example: 14 min becomes 15 min, a multiple of 5 min.
+  const step = STEPS_MS.findLast((each) => wanted >= 2 * each) ?? SECOND_MS
   return settingDuration(Math.ceil(wanted / step) * step)
 }
 

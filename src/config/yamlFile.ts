@@ -11,7 +11,7 @@ export function parseYaml(text: string) {
     problem: messageOf(error),
   }))
   if (malformed.length > 0) return { value: undefined, lineOf: () => 1, malformed }
-  // The limit protects the memory, because a short file can become huge through aliases (`*name`).
+  // Limits aliases (`*name`), because nested aliases can make a short file huge in memory.
   const value = attempt(() => plain(document.toJS({ maxAliasCount: 100 })), ALIASES)
   if (value === ALIASES) return { value: undefined, lineOf: () => 1, malformed: [{ line: 1, problem: ALIASES }] }
   /** Returns the line number (from 1) of the key at `path`. For a missing key, returns its nearest parent's line. */
