@@ -13,7 +13,7 @@ const REMEMBERED_MAX = 10_000
 interface Bearer {
   readonly client: SandboxClient
   readonly scopes: ReadonlySet<string>
-  /** 0 if the fault `expire` has revoked the token. */
+  /** Seconds since 1970, or 0 after the fault `expire` has revoked the token. */
   expiresAtSeconds: number
   uses: number
 }
@@ -38,7 +38,7 @@ export class Auth {
 
   async requestToken(body: Body): Promise<Answer> {
     const { settings } = this.#parts
-    const retryAfter = this.#countRequest()
+    const retryAfter = this.#secondsToWait()
     if (retryAfter !== undefined) return tooMany(retryAfter)
     const { errors, unknown } = checkBody(TOKEN_REQUEST, body)
     const refused = settings.strictParameters ? { ...errors, ...unknown } : errors
@@ -58,7 +58,7 @@ export class Auth {
     })
   }
 
-  /** Responds 401 to an invalid token or a missing scope, and 403 to a forbidden report (spec §5). */
+  /** Returns the client or a refusal: 401 for a wrong token or missing scope, 403 for a forbidden report (spec §5). */
   admit(authorization: string | undefined, endpoint: NamedEndpoint) {
     const { faults } = this.#parts
     const refusal = faults.answer(endpoint.report, {
@@ -103,8 +103,7 @@ export class Auth {
     return this.#parts.nowSeconds() >= bearer.expiresAtSeconds
   }
 
-  /** Returns the seconds to wait if the limit per minute is reached, otherwise undefined. */
-  #countRequest(): number | undefined {
+  #secondsToWait(): number | undefined {
     const nowMs = this.#parts.settings.clock.monotonicMs()
     this.#requestedAtMs = this.#requestedAtMs.filter((at) => nowMs - at < MINUTE_MS)
     if (this.#requestedAtMs.length >= this.#parts.settings.tokenRequestsPerMinute) {

@@ -85,8 +85,8 @@ const refused = (message: string, cure: string): SyncError => new SyncError('USA
 
 export class Faults {
   #active: Fault[] = []
-  /** The total number of times that any fault was applied. */
-  taken = 0
+  /** Counts all uses of faults. The fault `unordered` shuffles by this number, so each response has another order. */
+  uses = 0
 
   constructor(texts: readonly string[]) {
     this.set(texts)
@@ -105,7 +105,7 @@ export class Faults {
     const fault = this.#find(name, place)
     if (fault === undefined) return undefined
     fault.left -= 1
-    this.taken += 1
+    this.uses += 1
     return fault.argument
   }
 

@@ -39,7 +39,7 @@ const atLeast = (least: number) => {
 }
 
 const Options = z.object({
-  /** The number of events, of budgets and of MERF submissions. Other reports have half as many rows. */
+  /** The number of events. Enquiries and the two booking reports have half as many rows, other reports equally many. */
   rows: atLeast(1).default(500),
   seed: z.int(WHOLE).default(1),
   port: atLeast(0).default(0),
@@ -80,7 +80,7 @@ export interface Parts {
   readonly world: World
   readonly requests: RequestLog
   readonly nowSeconds: () => number
-  /** A fault that delays a response stops waiting when this signal aborts. */
+  /** Aborts when the sandbox closes. A fault that delays a response then stops waiting. */
   readonly closing: AbortSignal
 }
 

@@ -33,7 +33,7 @@ function answerRows(parts: Parts, { report, ...endpoint }: RowEndpoint, request:
   if (refused !== undefined) return plainStatus(refused, 'There is no such page')
   const isShuffled = faults.take('unordered', report) !== undefined
   const onPage = isShuffled
-    ? shuffled(rows.length, page, faults.taken).map((place) => rows[place] as Row)
+    ? shuffled(rows.length, page, faults.uses).map((place) => rows[place] as Row)
     : rows.slice(page.start, page.start + page.count)
   const again = onPage.length > 0 && faults.take('duplicate-row', report) !== undefined ? onPage.slice(0, 1) : []
   const items = [...onPage, ...again].map(writerOf(parts, report, request))

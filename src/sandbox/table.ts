@@ -10,7 +10,7 @@ import { NEVER, TICKS_PER_DAY, TICKS_PER_SECOND, ticksOfMillis, type Ticks } fro
 /** Maps field names to JSON text. An empty text means that the row does not have the field. */
 export type RawFields = Readonly<Record<string, string>>
 
-/** The JSON text of each item. If the collection may be malformed, one text for the whole collection. */
+/** The JSON text of each item, or of the whole collection. Only the latter can contain malformed JSON. */
 type Content = readonly string[] | string
 
 export interface TrailEntry {
@@ -134,7 +134,7 @@ export class Row implements RowSource {
     this.nano = this.dice.nano('amount', table.definition.amountEuros, currencyOf(this))
   }
 
-  /** The generated fields as JSON text. */
+  /** Maps each generated field to its JSON text. Edits are not included. */
   get generated(): ReadonlyMap<string, string> {
     this.#generated ??= new Map(
       Object.entries(this.table.definition.fields(this)).flatMap(([field, value]) =>

@@ -84,9 +84,7 @@ interface BookingReport {
   readonly own: (dice: Dice) => Fields
 }
 
-const BOOKING_TYPES = 4
-
-export const bookingTypeOf = (dice: Dice): number => 1 + dice.below(BOOKING_TYPES, 'booking type')
+export const bookingTypeOf = (dice: Dice): number => 1 + dice.below(4, 'booking type')
 
 /** Returns the definition of a booking report: the common properties, and those that `kind` adds. */
 export function booked(kind: BookingReport) {

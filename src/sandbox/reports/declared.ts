@@ -32,18 +32,8 @@ const KEY_PARTS = 7
 const FIRST_ENTITY = 1_000
 
 export function definitionOf(declared: DeclaredReport, number: number): Definition {
-  const {
-    fields,
-    key,
-    newerBy,
-    window,
-    created: byCreation,
-    pages,
-    expand,
-    deletedFlag,
-    includeDeleted,
-    currency,
-  } = declared
+  const { fields, key, newerBy, window, pages, expand, deletedFlag, includeDeleted, currency } = declared
+  const { created: byCreation } = declared
   const names = Object.keys(fields)
   const isKey = (field: string) => key.some((column) => isColumnOf(column, field))
   const keyField = names.find(isKey) ?? ''
