@@ -1,4 +1,4 @@
-/** Returns what needs attention, the worst problem first: one item per cause, with its reports and what to do. */
+/** Finds what needs an operator's attention, worst first: one item per cause, with its reports and what to do. */
 import { isPerRecord, type ReportName } from '../../schema/index.ts'
 import type { NextTick } from '../../jobs/queue/requests.ts'
 import type { Attention } from './api/schemas.ts'
@@ -9,7 +9,7 @@ import { duration } from '../words.ts'
 import type { Pause } from '../warehouse/books/books.ts'
 import type { AllSettings, ReportSettings } from './backend.ts'
 
-/** Returns an item with the keys of settings edited since the start, if any. Omits values, which may be secret. */
+/** Returns an item if settings were edited since the start. Names their keys, not their values: these may be secret. */
 export async function settingsAttention(editedKeys: () => Promise<readonly string[]>): Promise<Attention[]> {
   const keys = await editedKeys().catch((error: unknown) => [asSyncError(error).message])
   const why = `This worker still uses the settings of its start. Edited since: ${keys.join(', ')}`

@@ -1,4 +1,4 @@
-/** The console of the process that owns the warehouse uses it directly. Others use the published copy and the queue. */
+/** Where the console reads and acts: the warehouse if its process owns it, or else the published copy and the queue. */
 import type { ReportName } from '../../schema/index.ts'
 import type { OperationRequest, Reply, RunningRun } from '../operations/contract.ts'
 import type { Caller } from '../operations/engine.ts'

@@ -38,7 +38,7 @@ export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName,
 
 const MARKS_LISTED = 300
 
-/** Returns the high-water mark after each run: its window's end minus `settleMs`. Only the current mark is stored. */
+/** Computes the high-water mark after each run (its window's end minus `settleMs`), because only the last is stored. */
 export function marksOver(books: Reader, report: ReportName, settleMs: number) {
   return books.rows<{ at: string; mark: string }>(`
     WITH ended AS (

@@ -8,7 +8,6 @@ import helmet from '@fastify/helmet'
 
 const PAGE = path.join(import.meta.dirname, 'page')
 const SERVED = /\.(?:js|css|svg)$/
-/** Maps file names to the packages of the libraries that the page imports. */
 const LIBRARIES = {
   'htm.js': 'htm',
   'preact.js': 'preact',

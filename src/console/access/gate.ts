@@ -42,7 +42,7 @@ export function guard(app: FastifyInstance, gate: GateOptions): void {
   app.decorateRequest('mayAct', false)
   app.addHook('onRequest', async (request, reply) => {
     const failure = await failureOf(gate, request)
-    // Sending a response ends the request here. Without a response, Fastify calls the route.
+    // A response sent here ends the request. Otherwise Fastify calls the route.
     if (failure === 'login') await reply.redirect(request.url === '/' ? '/login' : `/login#${request.url}`, 302)
     else if (failure !== undefined) await sendFailure(reply, failure)
   })
@@ -81,7 +81,7 @@ const loginNeededError = (): SyncError =>
     cure: 'Log in at /login with the token of the console, or send it as "Authorization: Bearer …".',
   })
 
-/** Returns what the token allows. Throws CONSOLE_LOGIN_NEEDED, or CONSOLE_LIMITED after too many wrong tokens. */
+/** Returns what the token allows. Throws CONSOLE_LOGIN_NEEDED for a wrong token, CONSOLE_LIMITED after too many. */
 async function checkToken(gate: GateOptions, request: FastifyRequest, guess: string): Promise<Access> {
   const { token, viewToken, countGuess } = gate
   if (isToken(token, guess)) return 'act'
@@ -139,9 +139,8 @@ function isOurPage(origin: string, { host, 'x-forwarded-host': forwarded = '' }:
   return from !== '' && (from === host || from === asked)
 }
 
-function bearerOf({ headers }: FastifyRequest): string | undefined {
-  return /^Bearer (.+)$/i.exec(headers.authorization ?? '')?.[1]
-}
+const bearerOf = ({ headers }: FastifyRequest): string | undefined =>
+  /^Bearer (.+)$/i.exec(headers.authorization ?? '')?.[1]
 
 const wantsPage = ({ method, headers, url }: FastifyRequest): boolean =>
   method === 'GET' && !url.startsWith('/api/') && (headers.accept ?? '').includes('text/html')

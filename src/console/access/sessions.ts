@@ -1,4 +1,4 @@
-/** Login sessions, stored as hashes in memory. A session ends after 12 hours, at logout, or when the process ends. */
+/** Login sessions, stored as hashes in memory. A session ends after 12 hours, at logout, or after 100 newer logins. */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import { HOUR_MS } from '../../instant.ts'

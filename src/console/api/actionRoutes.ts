@@ -138,7 +138,7 @@ function openErrands({ clock, log, backendOf }: ErrandOptions, signal: AbortSign
   }
   return {
     get: (id: string): Errand | undefined => errands.get(id),
-    /** Starts the action, and waits at most `WAIT_MS_MAX` for its end. The returned errand may still be running. */
+    /** Starts the action. Returns when it has ended or after `WAIT_MS_MAX`, so the errand may still be running. */
     begin: async (request: OperationRequest): Promise<Errand> => {
       const [id, what, reports] = [randomUUID(), request.do, reportsOf(request)]
       const started_at = formatInstant(clock.now())

@@ -15,7 +15,7 @@ const DESCRIPTION =
 
 const Failure = z.object({ error: Problem }).meta({ id: 'Failure' })
 
-/** Returns the Fastify instance for the routes. Also serves the OpenAPI document. */
+/** Prepares Fastify for zod schemas and serves the OpenAPI document. Returns the instance to add routes to. */
 export async function createApi(app: FastifyInstance, version: string): Promise<Api> {
   await app.register(swagger, {
     openapi: {
@@ -75,7 +75,7 @@ export const answers = <Answer extends z.ZodType, Input extends RouteInput>(
   input?: Input,
 ) => ({ schema: { summary, ...(input as Input), response: { 200: answer } } })
 
-/** Returns a function that runs `work` at most `max` times at once. If the client leaves, `signal` is aborted. */
+/** Returns a function that runs `work`. Throws CONSOLE_LIMITED while `max` calls run. Aborts if the client leaves. */
 export function limitedTo(max: number, what = 'requests are already open') {
   let open = 0
   return async <T>({ raw }: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T> => {

@@ -150,7 +150,7 @@ async function overview(options: ReadOptions, activityNow: () => Promise<Activit
 }
 
 async function attentionNow({ settings, backendOf, requests, clock }: ReadOptions, standings: readonly Standing[]) {
-  // If the queue does not answer in time, no item shows when its report runs next.
+  // If the queue does not answer in time, the items lack the time of the next attempt.
   const nextTicks = (await within(ACTIVITY_MS_MAX, clock, () => requests.nextTicks().catch(() => []))) ?? []
   const ticks = ticksInBudget(nextTicks, standings)
   return attentionOf({ standings, pauses: await pauses(backendOf().books), settings, nextTicks: ticks })

@@ -23,11 +23,8 @@ export const failureText = (error) => (error instanceof Failure ? `${error.messa
 export const read = (path) => ask(path, { headers: { accept: 'application/json' }, signal: timeLimit(READ_MS_MAX) })
 
 /**
- * @template Result
- * @param {string} path
- * @param {object} [body]
+ * @template Result @param {string} path @param {object} [body] @returns {Promise<Result>}
  * @param {{ method?: 'POST' | 'DELETE', signal?: AbortSignal }} [options]
- * @returns {Promise<Result>}
  */
 export function act(path, body, { method = 'POST', signal = timeLimit(ACT_MS_MAX) } = {}) {
   const own = { 'x-tidemark-console': '1', accept: 'application/json' }

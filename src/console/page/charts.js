@@ -4,14 +4,12 @@ import { Component, createRef, html } from './html.js'
 import uPlot from './libraries/uplot.js'
 import { isDark } from './theme.js'
 
-/** @typedef {{ at: string, mark: string }} MarkPoint */
-/** @typedef {{ ended_at: string | null, rows: number }} RunPoint */
 /** @typedef {{ words: string, data: [number[], number[]], text: (value: number) => string, bars?: boolean }} ChartProps */
 
 const HEIGHT = 200
 const tooFew = () => html`<p class="faint">The chart begins with the second run.</p>`
 
-/** Draws the lag, which grows between runs and falls at each run. @param {readonly MarkPoint[]} marks */
+/** Draws the lag, which grows between runs and falls at each. @param {readonly { at: string, mark: string }[]} marks */
 export function lagChart(marks) {
   if (marks.length < 2) return tooFew()
   const points = marks.flatMap(({ at, mark }, n) => {
@@ -27,7 +25,7 @@ export function lagChart(marks) {
   return chart({ words, data: [points.map(([seconds]) => seconds), lags], text: duration })
 }
 
-/** @param {readonly RunPoint[]} runs newest first */
+/** @param {readonly { ended_at: string | null, rows: number }[]} runs newest first */
 export function rowsChart(runs) {
   const ended = runs.filter(({ ended_at: at }) => at !== null).toReversed()
   if (ended.length < 2) return tooFew()
@@ -98,7 +96,7 @@ function plotIn(place, { data, text, bars = false }) {
 
 const DAY_SECONDS = 86_400
 
-/** Returns a formatter for times: `11-21` for several days, `10:22` for less. @param {readonly number[]} seconds */
+/** Formats as `11-21` (over two days), `10:22:16` (under 5 min) or `10:22`. @param {readonly number[]} seconds */
 function clockText(seconds) {
   const span = (seconds.at(-1) ?? 0) - (seconds[0] ?? 0)
   const [from, to] = span > 2 * DAY_SECONDS ? [5, 10] : span < 300 ? [11, 19] : [11, 16]

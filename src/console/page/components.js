@@ -41,11 +41,10 @@ export const section = (id, title, ...content) => html`
   </section>
 `
 
-/** Matches the columns of numbers, which are aligned right. */
-const NUMBERS = /^(?:Lag|Last run|Windows?|Rows|Requests|Took|New|Changed|Rejected|Tries)$/
+const RIGHT_ALIGNED = /^(?:Lag|Last run|Windows?|Rows|Requests|Took|New|Changed|Rejected|Tries)$/
 
 /** @param {string} column */
-const alignment = (column) => (NUMBERS.test(column) ? 'number' : '')
+const alignment = (column) => (RIGHT_ALIGNED.test(column) ? 'number' : '')
 
 /** @param {string} column */
 const headCell = (column) => html`<th scope="col" role="columnheader" class=${alignment(column)}>${column}</th>`

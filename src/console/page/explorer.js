@@ -14,8 +14,8 @@ import { change } from './state.js'
 const ROWS_MAX = 10_000
 const ROWS_SHOWN = 500
 const HISTORY_MAX = 50
-/** The page redraws often. It reads the tables again only after this time. */
-const KEPT_MS = 60_000
+/** The page redraws often, but reads the tables again only after this time. */
+const TABLES_KEPT_MS = 60_000
 
 let kept = { path: '', untilMs: 0, content: /** @type {Content} */ (undefined) }
 
@@ -46,7 +46,7 @@ export async function load({ query }) {
   const name = query.get('table')
   const path = `/api/tables${name === null ? '' : `?${new URLSearchParams({ table: name })}`}`
   if (kept.path !== path || nowMs() > kept.untilMs)
-    kept = { path, content: tablesOf(await read(path)), untilMs: nowMs() + KEPT_MS }
+    kept = { path, content: tablesOf(await read(path)), untilMs: nowMs() + TABLES_KEPT_MS }
   return kept.content
 }
 

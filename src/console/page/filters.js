@@ -3,9 +3,7 @@ import { wordFor } from './format.js'
 import { html } from './html.js'
 import { placeNow, state } from './state.js'
 
-/** @typedef {import('./state.js').Place} Place */
-
-/** @param {Place} place @param {readonly string[]} [states] */
+/** @param {import('./state.js').Place} place @param {readonly string[]} [states] */
 export const filters = ({ view, query }, states) => html`
   <div class="grid filters">
     ${select({ name: 'report', label: 'Report', all: 'all reports', names: state.reportNames, chosen: query.get('report') }, choose(view))}

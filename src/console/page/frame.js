@@ -57,7 +57,7 @@ function themeButton() {
   return html`<button type="button" id="theme" class="outline secondary" aria-label=${label} onClick=${switchTheme}>${other}</button>`
 }
 
-/** The browser sets `returnValue` of the dialog to the pressed button's `value`. @param {typeof state['question']} question */
+/** The `value` of the pressed button becomes the dialog's `returnValue`. @param {typeof state['question']} question */
 const dialog = (question) => html`
   <dialog id="ask" aria-labelledby="ask-title">
     ${

@@ -1,8 +1,7 @@
 /** Receives active runs from the worker as server-sent events. Reconnects when the worker can be reached again. */
 import { after } from './clock.js'
 
-/** @typedef {import('../api/schemas.ts').RunningRun} RunningRun */
-/** @typedef {{ begun: number, running: readonly RunningRun[] }} LiveState */
+/** @typedef {{ begun: number, running: readonly import('../api/schemas.ts').RunningRun[] }} LiveState */
 
 const RECONNECT_MS = 5_000
 

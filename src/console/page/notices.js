@@ -4,18 +4,16 @@ import { after } from './clock.js'
 import { byId } from './html.js'
 import { change, state } from './state.js'
 
-/** @typedef {import('./state.js').Notice} Notice */
-
 const SHOWN_MS = 9_000
 
-/** @param {string} text @param {Notice['tone']} [tone] */
+/** @param {string} text @param {'good' | 'bad'} [tone] */
 export function notice(text, tone = 'good') {
   const added = { text, tone }
   change({ notices: [...state.notices, added] })
   removeLater(added)
 }
 
-/** Removes the notice after some seconds, or later if the window is hidden at that time. @param {Notice} old */
+/** Removes the notice after 9 s, or later if the window is hidden then. @param {typeof state.notices[number]} old */
 function removeLater(old) {
   after(SHOWN_MS, () => {
     if (document.hidden) document.addEventListener('visibilitychange', () => removeLater(old), { once: true })

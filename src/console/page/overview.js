@@ -23,7 +23,7 @@ export const draw = ({ attention, receivers_behind: behind, reports, figures, ru
   behind.length > 0 &&
     section('behind-title', 'Receivers that are behind', html`<div class="grid needs">${behind.map(receiver)}</div>`),
   runningSection(owner ? state.live.running : running),
-  section('reports-title', 'Reports', reportTable(reports, running)),
+  section('reports-title', 'Reports', table('Reports and their state', reports.map(reportRow(running)))),
   figures.map((line) => html`<p class="faint">${line}</p>`),
 ]
 
@@ -73,15 +73,8 @@ const receiver = ({ receiver: name, since, why, cure }) => html`
 /** @param {Attention['kind']} kind @param {string} report */
 const detailsOf = (kind, report) => (kind === 'rejected' ? `#/rejected?report=${report}` : `#/reports/${report}`)
 
-/** @param {Overview['reports']} reports @param {Overview['running']} running */
-const reportTable = (reports, running) =>
-  table(
-    'Reports and their state',
-    reports.map((each) => reportRow(each, running)),
-  )
-
-/** @param {Overview['reports'][number]} report @param {Overview['running']} running */
-function reportRow(report, running) {
+/** @param {Overview['running']} running */
+const reportRow = (running) => (/** @type {Overview['reports'][number]} */ report) => {
   const { report: name, state: standing, lag_seconds: lag, last_run: lastRun, not_running_because: because } = report
   const isOff = standing === 'off'
   return {

@@ -1,7 +1,6 @@
 /** The state of the page. `change` draws the page again after each change. */
 
 /** @typedef {import('./html.js').Content} Content */
-/** @typedef {import('./live.js').LiveState} LiveState */
 /** @typedef {{ text: string, tone: 'good' | 'bad' }} Notice */
 /** @typedef {{ title: string, text: string, yes: string }} Question */
 /** @typedef {{ view: string, name: string, query: URLSearchParams }} Place */
@@ -17,7 +16,7 @@ export const state = {
   place: placeNow(),
   /** Draws the current view. It is undefined before the first response. @type {(() => Content) | undefined} */
   drawView: undefined,
-  live: /** @type {LiveState} */ ({ begun: 0, running: [] }),
+  live: /** @type {import('./live.js').LiveState} */ ({ begun: 0, running: [] }),
   isConnected: true,
   notices: /** @type {readonly Notice[]} */ ([]),
   /** If `mayAct` is false, the page shows no buttons that start actions. */
