@@ -13,11 +13,8 @@ export function openOutputs(
   { json = false, quiet = false }: OutputOptions,
   keep?: LogOptions['keep'],
 ) {
-  if (json) {
-    const log = createLog({ level: logLevelOf(env, quiet ? 'error' : 'info'), keep })
-    return { log, view: loggedProgress(createLog({ level: logLevelOf(env, quiet ? 'error' : 'info') }), clock) }
-  }
-  const level = logLevelOf(env, quiet ? 'error' : 'warn')
+  const level = logLevelOf(env, quiet ? 'error' : json ? 'info' : 'warn')
+  if (json) return { log: createLog({ level, keep }), view: loggedProgress(createLog({ level }), clock) }
   if (quiet) return { log: createLog({ level, keep }), view: silentProgress }
   if (!err.isTerminal) return { log: createLog({ level, keep }), view: lineProgress(err) }
   const view = liveProgress(err, clock)

@@ -15,7 +15,7 @@ export const line = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ')
 
 export interface Column {
   readonly head: string
-  /** Columns with numbers are always aligned to the right. */
+  /** If undefined, the table aligns a column with numbers to the right, and others to the left. */
   readonly align?: 'left' | 'right'
   /** On a narrow terminal, the table leaves out this column: always, or only if all its values are 0. */
   readonly narrow?: 'hide' | 'hide zeros'
@@ -29,14 +29,10 @@ const RULES_ONLY = { ...Object.fromEntries(EDGES.map((edge) => [edge, ''])), mid
 /** Returns the number of characters that fit into a line. Files and pipes have no limit. */
 export const widthOf = ({ isTerminal, columns }: Output): number => (isTerminal ? columns : Number.POSITIVE_INFINITY)
 
-/** Returns columns that a narrow table leaves out if all their values are 0. */
 export const zeroColumns = (...heads: readonly string[]): Column[] =>
   heads.map((head) => ({ head, narrow: 'hide zeros' }))
 
-/**
- * Returns a table with headings, a rule and the rows. If it is wider than `width` characters, drops columns marked
- * `narrow`, starting from the right. If it is still too wide, returns one line for each value.
- */
+/** Draws a table. If it is wider than `width`, drops `narrow` columns. If still too wide, lists values line by line. */
 export function table(
   columns: readonly (string | Column)[],
   rows: readonly (readonly (string | number)[])[],
@@ -146,7 +142,6 @@ export function problemsText(outcomes: readonly Failure[]): string {
 export const withoutSubject = (message: string, subject: string): string =>
   message.startsWith(`${subject}: `) ? message.slice(subject.length + 2) : message
 
-/** Names the path where readers find the rows: the published copy, or the lake. */
 export function publishedText({ path, replaced }: { readonly path: string; readonly replaced: boolean }): string {
   if (path.startsWith('ducklake:')) return `lake: ${path}\n`
   return `published copy: ${path}${replaced ? '' : ' (unchanged)'}\n`

@@ -45,7 +45,7 @@ function sqlLast(args: readonly string[]): readonly string[] {
   return [...args.slice(0, at), ...args.slice(at + 1), '--', sql]
 }
 
-/** Calls `done` with the exit code of the command that has run. */
+/** Returns the parser of all commands. After a command has run, the parser calls `done` with its exit code. */
 export function programOf(shell: Shell, done: Done): Command {
   const program = new Command('tidemark')
     .description('Keeps a DuckDB warehouse in step with a reporting service.')

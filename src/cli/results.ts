@@ -8,7 +8,7 @@ import type { Output } from './shell.ts'
 
 export interface ResultPrinter {
   readonly take: TakeRows
-  /** Ends the output. Some printers then print `warrants`: how complete each report read by the query is. */
+  /** Ends the output. Tables and JSON documents end with `warrants`: how complete the reports of the query are. */
   end(columns: readonly string[], warrants?: readonly Warrant[]): void
 }
 
@@ -82,7 +82,7 @@ function csvText(cell: Cell): string {
 
 const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
 
-/** Returns a JSON printer of rows. With `hasWarrants`, it prints an object that also has each report's completeness. */
+/** Prints an array of rows or, with `hasWarrants`, `{ "rows": […], "reports": […] }` with how complete each is. */
 function jsonPrinter(out: Output, hasWarrants: boolean): ResultPrinter {
   const head = hasWarrants ? '{"rows":[' : '['
   let written = 0

@@ -19,7 +19,7 @@ export const tidemarkOf = (
   openLog: Host['openLog'] = () => createLog({ level: 'silent' }),
 ): Tidemark => new Tidemark({ config, clock, env, openLog })
 
-/** Returns a function for `PerformSettings.start` that performs `request`. */
+/** Returns a value for `PerformSettings.start`: a function that performs `request`. */
 export const starting =
   <R extends ActingRequest>(request: R) =>
   (tidemark: Tidemark, signal: AbortSignal) =>
@@ -27,7 +27,7 @@ export const starting =
 
 interface PerformSettings<Answer> extends CommandOptions {
   readonly start: (tidemark: Tidemark, signal: AbortSignal) => Run<Answer, PerformEvent>
-  /** Only `sync` prints an outcome as soon as its run ends. Other commands print all outcomes in their summary. */
+  /** If true, prints each outcome as soon as its run ends, not only in the summary. Default: true for `--json`. */
   readonly showsOutcomes?: boolean
   readonly onPlace?: (place: Place) => void
   readonly onProgress?: (progress: Progress) => void
@@ -35,10 +35,7 @@ interface PerformSettings<Answer> extends CommandOptions {
 
 const GOES_ON = 'The worker goes on with it; "tidemark status" shows how far it is.'
 
-/**
- * Performs an operation and prints its result. Throws the operation's errors. If updating the published copy failed,
- * that error is thrown after a text result is printed, and is included in any other result.
- */
+/** Prints the result of an operation. An error of the publication is in the result or, for plain text, thrown later. */
 export async function performAndPrint<Answer extends Publication>(
   shell: Shell,
   settings: PerformSettings<Answer>,

@@ -69,7 +69,7 @@ const documentOf = ({ report, claims }: Certified): object => ({
   claims: claims.map(({ check, verdict, ...rest }) => ({ claim: check, result: verdict, ...rest })),
 })
 
-/** The time limit for the examination of one report, because a slow service could delay the command for hours. */
+/** The time limit for the examination of one report. Without it, a slow service could delay the command for hours. */
 const EXAMINE_MS_MAX = 5 * MINUTE_MS
 
 /** Examines the report in the configured service. If the first requests fail, returns their error as the finding. */
@@ -88,7 +88,7 @@ async function examined({ clock, env, stop }: Shell, config: Config, report: Rep
   }
 }
 
-/** Returns the finding about late rows. Only runs notice late rows, so it reads the figures that they have stored. */
+/** Returns the finding about late rows from the figures of earlier runs, because only runs notice late rows. */
 async function lateness(config: Config, report: ReportName): Promise<Finding> {
   const { overlapMs, settleMs } = config.reports[report]
   const set = `overlap ${duration(overlapMs)}, settle ${duration(settleMs)}`

@@ -26,7 +26,7 @@ import { isReportName } from '../../../schema/index.ts'
 import { pauses } from '../../warehouse/books/books.ts'
 import { findWorker } from '../../operations/worker.ts'
 
-/** A check retries less often than a run, because a person is waiting for its result. */
+/** The attempts per request. Runs have more, but a person waits for the result of a check. */
 const ATTEMPTS_MAX = 2
 
 type CheckOptions = CommandOptions & { readonly notify?: boolean }

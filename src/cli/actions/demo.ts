@@ -119,10 +119,8 @@ async function tablesText(tidemark: Tidemark): Promise<string> {
   )
   const counts = tables.map(({ name }) => `SELECT '${name}' AS name, count(*) AS rows FROM main."${name}"`)
   const { rows } = await tidemark.query<{ name: string; rows: number }>(`${counts.join(' UNION ALL ')} ORDER BY name`)
-  return table(
-    ['table', 'rows'],
-    rows.map(({ name, rows }) => [name, rows]),
-  )
+  const cells = rows.map(({ name, rows }) => [name, rows])
+  return table(['table', 'rows'], cells)
 }
 
 const SUBJECTS = `

@@ -133,7 +133,6 @@ function settingsText({ baseUrl, clientId, currencies, warehouse }: Answers, unr
   ].join('\n')
 }
 
-/** Returns the variables in `.env` that already set the client secret and would be replaced. */
 function secretVariablesIn(there: string | undefined): readonly string[] {
   const names = Object.keys(parseEnv(there ?? ''))
   return names.filter((name) => name === 'REPORTING_CLIENT_SECRET' || name === 'REPORTING_CLIENT_SECRET_FILE')

@@ -75,7 +75,7 @@ async function fill({ err, stop }: Shell, { from, movedFrom, snapshot }: Source,
 
 type Source = Awaited<ReturnType<typeof sourceOf>>
 
-/** Returns the warehouse's identifier, its state and a lake's snapshot. Throws USAGE_INVALID for older tables. */
+/** Returns what a move must know of the source. Throws USAGE_INVALID if its tables are missing or too old. */
 async function sourceOf(from: Config) {
   await using database = await openWarehouseToRead(from)
   if ((await knownLayout(database, database.path)) < LAYOUT)

@@ -29,12 +29,12 @@ export const newReport: Action<NewReportOptions> = async ({ cwd, out }, { from, 
     throw invalid(`the name ${name} is taken or not possible`, 'Use --name with small letters, digits and single _.')
   if (!/^(\/[^'\\\s]*)?$/.test(route)) throw invalid(`${route} is no path`, 'Begin --path with /, without blanks.')
   const catalog = new ObjectCatalog()
-  const readPage = async (file: string) => pageOf(await readFile(path.resolve(cwd, file), 'utf8'), catalog)
+  const readPage = async (file: string) => parsePage(await readFile(path.resolve(cwd, file), 'utf8'), catalog)
   const refuse = (at: string, cure?: string) => (error: Error) => {
     throw invalid(`${at}: ${error.message}`, cure)
   }
   const pages = await Promise.all(from.map((file) => readPage(file).catch(refuse(file))))
-  // A row can be on two pages, because rows move while pages are read.
+  // Removes duplicates: a row can be on two pages, because rows move while pages are read.
   const rows = [...new Map(pages.flatMap((page) => page.rows.map((row) => [JSON.stringify(row), row]))).values()]
   const [first] = pages
   if (first === undefined || catalog.fields.length === 0) throw invalid(`${from.join(', ')}: no row has a field`)
@@ -47,8 +47,7 @@ export const newReport: Action<NewReportOptions> = async ({ cwd, out }, { from, 
   return 0
 }
 
-/** Reads a page, and adds the fields of its rows to the catalogue. */
-function pageOf(read: string, catalog: ObjectCatalog): Pick<SeenReport, 'answer' | 'pages' | 'rows'> {
+function parsePage(read: string, catalog: ObjectCatalog): Pick<SeenReport, 'answer' | 'pages' | 'rows'> {
   const text = read.replace(/^\uFEFF/, '')
   const parsed: unknown = JSON.parse(text, digits)
   const members = Object.entries<unknown>(Array.isArray(parsed) ? { [PAGES.items]: parsed } : Object(parsed))
@@ -73,7 +72,7 @@ interface SeenReport extends Pick<Declaration, 'name' | 'path' | 'answer' | 'pag
 
 type Guess = ReturnType<typeof guessesFrom>[number]
 
-/** Longer names are refused, because the generated file would then have lines that the formatter changes. */
+/** Fields with other names are left out. The length is limited, because the formatter would wrap longer lines. */
 const [FIELD_NAME, COLUMN_NAME] = [/^[^'\\\p{C}]{1,48}$/u, /^(?!rowid$)[a-z][a-z0-9_]{0,47}$/]
 const IDENTIFIER = /(^|_)(id|key|uuid|guid|code|number|no|ref|reference)$/
 
@@ -147,7 +146,7 @@ function wordFor(kinds: Kinds): string | undefined {
   return type === 'date-time' ? 'dateTime' : type
 }
 
-/** Finds a field with distinct values. Prefers the report's identifier, then other identifiers or the first field. */
+/** Guesses the key: a field with distinct values. For `orders`, prefers `order_id` to `customer_id`. */
 function keyOf({ name, rows }: SeenReport, guesses: readonly Guess[]): readonly Guess[] {
   const full = guesses.filter(({ word, values }) => /integer|string/.test(word ?? '') && values.length === rows.length)
   const rank = ({ column }: Guess) => {

@@ -31,7 +31,7 @@ export const query: Action<QueryOptions, string> = async (shell, options, sql) =
   return 0
 }
 
-/** Returns the file of `--output`, or '' if the format needs none. Throws USAGE_INVALID if the two do not match. */
+/** Returns the path in `--output`, which is required for parquet. Throws USAGE_INVALID if another format has one. */
 export function outputOf({ format, output }: Pick<QueryOptions, 'format' | 'output'>): string {
   if (format === 'parquet' && output === undefined) {
     throw new SyncError('USAGE_INVALID', 'the format parquet needs a file, and --output is missing', {

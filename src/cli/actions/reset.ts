@@ -14,7 +14,7 @@ interface ResetOptions extends CommandOptions {
 
 export const reset: Action<ResetOptions, string> = async (shell, options, name) => {
   const { config, empty = false, yes = false } = options
-  // Without --empty, a run must read the rows again. So a report that is off is refused.
+  // Without --empty, a run must read the rows again, so `selectReports` refuses a report that is off.
   const [report = 'events'] = empty ? namedReports([name]) : selectReports([name], config)
   const message = `${empty ? 'Deletes all rows of' : 'Reads again all rows of'} ${report}. Type its name to start:`
   const typed = yes || !shell.isInteractive ? undefined : await promptFor(({ input }) => input({ message }), 'reset')
@@ -30,8 +30,7 @@ export const reset: Action<ResetOptions, string> = async (shell, options, name) 
   return performAndPrint(
     shell,
     { ...options, start: starting(request), onPlace },
-    ({ reset: [{ rows } = { rows: 0 }] }) => {
-      return `${report}: ${counted(rows, 'row')} ${empty ? 'deleted' : 'to read again'}; ${next}\n`
-    },
+    ({ reset: [{ rows } = { rows: 0 }] }) =>
+      `${report}: ${counted(rows, 'row')} ${empty ? 'deleted' : 'to read again'}; ${next}\n`,
   )
 }

@@ -25,16 +25,10 @@ export const sandbox: Action<ServeOptions> = async (shell, { json, ...options })
 }
 
 async function start(cwd: string, options: Omit<ServeOptions, 'json'>): Promise<Sandbox> {
-  const { port, fault, tokenLifetime, reportsFrom, ...rest } = options
+  const { port, fault: faults, tokenLifetime: tokenLifetimeSeconds, reportsFrom, ...rest } = options
   const problems = await loadOwnReports(reportsFrom, cwd)
   if (problems.length > 0) throw configInvalid(problems)
-  const given: SandboxOptions = {
-    ...rest,
-    declared: reports,
-    faults: fault,
-    tokenLifetimeSeconds: tokenLifetime,
-    amounts: 'cents',
-  }
+  const given: SandboxOptions = { ...rest, declared: reports, faults, tokenLifetimeSeconds, amounts: 'cents' }
   if (port !== undefined) return startSandbox({ ...given, port })
   try {
     return await startSandbox({ ...given, port: PORT_PREFERRED })

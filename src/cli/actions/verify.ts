@@ -80,7 +80,7 @@ function advice(verified: ScopeComparison): string[] {
   ]
 }
 
-/** Returns notes about rows that were never edited. They have no modification time, so no window contains them. */
+/** Returns a note about rows that no window contains: a row that was never edited has no modification time. */
 function notCompared(verified: ScopeComparison): string[] {
   const { seesExtra, unmatched, held } = verified
   if (unmatched === 0) return []

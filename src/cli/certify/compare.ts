@@ -8,7 +8,7 @@ import type { Warehouse } from '../../warehouse/warehouse.ts'
 
 /** A warehouse row with all values as text. A time is written as `µs` followed by the microseconds since 1970. */
 type Held = Readonly<Record<string, string | null>>
-/** Parsed JSON, in which a number is an object with its canonical form, so that no digit is lost. */
+/** Parsed JSON. A number is an object, so that no digit is lost. Example: 12.50 is `{ number: '125e-1' }`. */
 type Sent = null | boolean | string | readonly Sent[] | SentObject
 type SentObject = { readonly [field: string]: Sent }
 
@@ -19,7 +19,7 @@ interface Comparison {
   readonly keptOf?: (text: string) => string
 }
 
-/** Returns all differences between the warehouse and what the sandbox would send now. */
+/** Compares the warehouse with the rows that the sandbox would send now. Returns a sentence for each difference. */
 export async function differences(
   warehouse: Warehouse,
   world: World,

@@ -42,10 +42,10 @@ interface Bench {
   readonly clock: ReturnType<typeof forwardClock>
 }
 
-/** The test returns undefined if the claim is true, and otherwise what differs. */
+/** The test returns undefined if the claim is true, otherwise a text about what differs. */
 type Claim = readonly [claim: string, test: (bench: Bench) => Promise<string | undefined>, cure: string]
 
-/** Returns a finding for each claim about the report. `served` contains the declarations of the sandbox. */
+/** Returns a finding for each claim about the report. The sandbox serves the reports that `served` declares. */
 export async function conformanceOf(name: ReportName, signal: AbortSignal, served: readonly Declaration[] = reports) {
   await using folder = await mkdtempDisposable(path.join(tmpdir(), 'tidemark-certify-'))
   const clock = forwardClock()
@@ -132,7 +132,7 @@ function change({ sandbox: { world }, report }: Bench): void {
   world.insert(report)
 }
 
-/** Returns what is wrong after a deletion. Two reconciles must find an absent row; a run must find other deletions. */
+/** Returns what is wrong after a deletion. Two reconciles must find it if `deletes` is absence, otherwise one run. */
 async function afterDeletion(bench: Bench): Promise<string | undefined> {
   const { context, sandbox, report } = bench
   const { deletes } = reportOf(report)

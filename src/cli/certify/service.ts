@@ -21,7 +21,7 @@ const PAGES_IN_ORDER_MAX = 20
 const LAG_MS_MAX = 30 * MINUTE_MS
 
 type Survey = Awaited<ReturnType<typeof surveyOf>>
-/** The answer is undefined if the question does not apply to the report. */
+/** Undefined if the question does not apply to the report, such as `expand` to a report without collections. */
 type Answer = Omit<Finding, 'check'> | undefined
 
 const ok = (found: string): Answer => ({ verdict: 'ok', found })
@@ -53,7 +53,7 @@ async function surveyOf(context: CheckContext, report: ReportName) {
   const first = await firstPage(context, pages, question)
   const clamp = await clampOf(pages, question, first.page)
   const isIgnored = first.page.rowCount > 1 && (await repeatsPages(pages, question))
-  // Contains the pages in order. If all pages were read, the last item is an empty page or a refusal.
+  // The pages in order. If all pages were read, the last item is empty: the service returned no rows or refused.
   const read = [first]
   const isPaged = () => !isIgnored && read.length < PAGES_IN_ORDER_MAX && (read.at(-1)?.page.rowCount ?? 0) > 0
   while (isPaged()) read.push(await pages.readLaterPage(question, read.length + 1))
@@ -172,7 +172,7 @@ const QUESTIONS: Readonly<Record<string, (survey: Survey) => Answer | Promise<An
   expand: async ({ pages, catalog, question, context: { config }, read: [first] }) => {
     const { expand: flags } = config.reports[pages.report.name as ReportName]
     if (flags.length === 0) return undefined
-    // Rows with collections are longer, so the service may return fewer rows per page.
+    // The service may return fewer rows per page with collections, because the rows are longer.
     const { page } = await pages.read({ ...question, expand: flags }, 1)
     const asked = `with ${counted(flags.length, 'flag')} of expand`
     if (page.rowCount < (first?.page.rowCount ?? 0))

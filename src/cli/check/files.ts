@@ -30,7 +30,7 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   if (config.lake !== undefined) return checkLake(config, config.lake)
   try {
     if (!isThere(warehouse)) return await checkFolder(check, warehouse)
-    // Both must be writable: Tidemark creates its log, staged rows, queue and socket in the folder of the warehouse.
+    // The folder must be writable too: Tidemark creates its log, staged rows, queue and socket there.
     await requireWritable([warehouse, constants.W_OK], [path.dirname(warehouse), MAKES_FILES])
     await requireWritable(...(await findLeftovers(config)).map((folder) => [folder, MAKES_FILES] as const))
     const found = `${warehouse}, ${await sizeOf(warehouse)}, layout ${await layoutOf(config)}`
@@ -88,7 +88,7 @@ export async function checkPublished(config: Config): Promise<Finding> {
   }
 }
 
-/** Returns how the copy differs from the warehouse. Undefined if it does not, or if the warehouse is in use. */
+/** Returns how the copy differs from the warehouse. Returns undefined if they are equal or the warehouse is in use. */
 async function differenceOf(config: Config, copy: Database): Promise<string | undefined> {
   await using warehouse = await openWarehouseToRead(config).catch(() => undefined)
   if (warehouse === undefined) return undefined
@@ -101,11 +101,9 @@ async function differenceOf(config: Config, copy: Database): Promise<string | un
   return copied.load < stored.load ? `it is older than the warehouse: ${loads}` : undefined
 }
 
-const MEBIBYTE = 1_024 * 1_024
+const MEBIBYTE = 2 ** 20
+const GIBIBYTE = 2 ** 30
 
-const GIBIBYTE = 1_024 * MEBIBYTE
-
-/** Returns a number of bytes as text. Examples: `12.3 MB`, `4.5 GB`. */
 export const sizeText = (bytes: number): string =>
   bytes < GIBIBYTE ? `${(bytes / MEBIBYTE).toFixed(1)} MB` : `${(bytes / GIBIBYTE).toFixed(1)} GB`
 

@@ -63,7 +63,7 @@ async function checkReport(context: CheckContext, report: ReportName): Promise<F
   try {
     const pages = pagesOf(context, report)
     const question = questionOf(pages.report, context)
-    // Requests one row first. If the permission is missing, the service then refuses a small request.
+    // Requests one row first, so that a missing permission costs the service only a small request.
     await pages.readFirst(question, 1)
     const { page } = await pages.read(question, 1)
     const clamped = await clampOf(pages, question, page)
@@ -87,7 +87,7 @@ async function checkReport(context: CheckContext, report: ReportName): Promise<F
   }
 }
 
-/** Returns a source of pages. `catalog` receives the fields of their rows. */
+/** Returns a source of the report's pages. Adds the fields of all rows that it reads to `catalog`. */
 export function pagesOf(context: CheckContext, name: ReportName, catalog = new ObjectCatalog()): PageSource {
   const { config, client, clock, signal } = context
   const { pageSize } = config.reports[name]
@@ -162,7 +162,7 @@ function checkClock(client: ReportingClient, clock: Clock): Finding {
   return skewFinding(millisBetween(service, clock.now()))
 }
 
-/** Small differences are rounded to a multiple of this: the Date header has whole seconds, and responses take time. */
+/** The precision of small differences: the Date header has whole seconds, and responses take time. */
 const SKEW_GRAIN_MS = 5_000
 
 /** Returns a warning if the clocks differ too much. `aheadMs` is our clock minus the service's clock. */
