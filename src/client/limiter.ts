@@ -6,7 +6,7 @@ import { onAbort } from '../signals.ts'
 import { reasonOf, throwIfAborted } from './cancellation.ts'
 
 export interface LimiterRules {
-  /** Maximum number of concurrent requests. The limiter begins with 2, and allows more after successes. */
+  /** Maximum number of concurrent requests. The limiter begins with 4, and allows more after successes. */
   concurrency: number
   requestsPerSecond?: number | undefined
   /** Requests wait during a pause of at most this length (ms). During a longer pause, they fail with RATE_LIMITED. */
@@ -208,9 +208,7 @@ export class FairQueue<T> {
   }
 }
 
-/** The service has not shown its capacity yet, so the first limit is low. */
-const INITIAL_LIMIT = 2
-/** Slower responses lower a limit that is above this value. At or below this value, only an overload lowers it. */
+/** The first limit. Slower responses lower a limit above it. At or below it, only an overload lowers the limit. */
 const STEADY_LIMIT = 4
 /** Responses count as slower if they take on average this many times the usual time. */
 const SLOWER = 1.5
@@ -232,7 +230,7 @@ export class AdaptiveConcurrency {
   constructor(max: number) {
     this.#max = max
     this.#slowGrowthFrom = max
-    this.#limit = Math.min(INITIAL_LIMIT, max)
+    this.#limit = Math.min(STEADY_LIMIT, max)
   }
 
   get limit(): number {

@@ -21,14 +21,14 @@ function round(concurrency: AdaptiveConcurrency, ms = 150): void {
 }
 
 describe('the adaptive concurrency', () => {
-  it('begins with two and doubles with every round of good answers, up to the concurrency', () => {
+  it('begins with four and doubles with every round of good answers, up to the concurrency', () => {
     const concurrency = new AdaptiveConcurrency(20)
     const seen = [1, 2, 3, 4, 5].map(() => {
       const { limit } = concurrency
       round(concurrency)
       return limit
     })
-    expect(seen).toEqual([2, 4, 8, 16, 20])
+    expect(seen).toEqual([4, 8, 16, 20, 20])
     expect(new AdaptiveConcurrency(1).limit).toBe(1)
   })
 
@@ -56,8 +56,8 @@ describe('the adaptive concurrency', () => {
 
   it('does not grow from answers while fewer than allowed were in flight', () => {
     const concurrency = new AdaptiveConcurrency(16)
-    for (let answers = 0; answers < 100; answers += 1) concurrency.succeeded(false, 150, 2)
-    expect(concurrency.limit).toBe(2)
+    for (let answers = 0; answers < 100; answers += 1) concurrency.succeeded(false, 150, 4)
+    expect(concurrency.limit).toBe(4)
   })
 
   it('goes back to four while answers take longer with more at once', () => {
@@ -67,7 +67,7 @@ describe('the adaptive concurrency', () => {
       round(concurrency, limit > 4 ? 150 * limit : 150)
       return limit
     })
-    expect(seen.slice(0, 3)).toEqual([2, 4, 8])
+    expect(seen.slice(0, 2)).toEqual([4, 8])
     expect(Math.max(...seen.slice(8))).toBeLessThanOrEqual(6)
     expect(Math.min(...seen.slice(2))).toBe(4)
   })
@@ -160,8 +160,7 @@ describe('the limiter', () => {
       return held.length
     }
     await settled()
-    expect(held).toHaveLength(2)
-    expect(await end('succeeded')).toBe(4)
+    expect(held).toHaveLength(4)
     expect(await end('succeeded')).toBe(8)
     expect(await end('overloaded')).toBe(4)
     expect(await end('succeeded')).toBe(4)
@@ -190,11 +189,11 @@ const many = (client: ReturnType<typeof aClient>, count: number) =>
   Promise.all(Array.from({ length: count }, () => client.read(aRequest())))
 
 describe('a client', () => {
-  it('begins with two requests at once and comes to use all that it may', async () => {
+  it('begins with four requests at once and comes to use all that it may', async () => {
     await using service = await aService({ report: slowly(json([])) })
     await using client = aClient(service, { settings: { concurrency: 6 } })
-    await many(client, 2)
-    expect(service.seen.atOnceMax).toBeLessThanOrEqual(2)
+    await many(client, 5)
+    expect(service.seen.atOnceMax).toBe(4)
     await many(client, 30)
     expect(service.seen.atOnceMax).toBe(6)
   })
