@@ -77,7 +77,7 @@ export const fileProblem: Check = (text) => {
 /** Matches an address such as `s3://bucket`, but not a Windows drive such as `C:`. */
 const ADDRESS = /^[a-z][a-z0-9+]+:/i
 
-/** Returns the catalogue's kind and place. `at` is a path, or a connection string that can contain a password. */
+/** Splits `ducklake:sqlite:FILE` or `ducklake:postgres:CONNECTION`. The connection can contain a password. */
 export function lakeAddress(text: string) {
   const [, catalogue, at = ''] = /^ducklake:(sqlite|postgres):(.+)$/s.exec(text) ?? []
   return catalogue === 'sqlite' || catalogue === 'postgres' ? ({ catalogue, at } as const) : undefined

@@ -72,7 +72,7 @@ export const variableOf = (path: Path): string | undefined =>
 /** Settings that a command's options override. An option without a value removes its setting. */
 export type Instead = Readonly<Record<string, readonly [option: string, value: string | undefined]>>
 
-/** Returns the settings of the file, replaced by those of environment variables, replaced by those of `instead`. */
+/** Returns the settings of the file. Environment variables override them, and `instead` overrides both. */
 export function withEnvironment(fileValue: unknown, env: Environment, instead: Instead = {}) {
   const applied = variables.filter(({ name }) => env[name] !== undefined)
   const whole = applied.reduce<unknown>(

@@ -80,7 +80,7 @@ async function tryOut(shell: Shell, answers: Answers, options: InitOptions) {
   const isLost = findings.some(({ check, verdict }) => verdict === 'fail' && (check === 'network' || check === 'token'))
   if (!isLost) return { answers, findings }
   const isRefused = findings.some(({ code }) => code === 'CREDENTIALS_REFUSED')
-  if (isRefused && isTyped(shell) && (await promptYesOrNo(shell, 'Enter another client secret?', true)))
+  if (isRefused && canTypeSecret(shell) && (await promptYesOrNo(shell, 'Enter another client secret?', true)))
     return tryOut(shell, { ...answers, secret: await promptSecret() }, options)
   if (options.force === true || (await promptYesOrNo(shell, 'It does not work yet. Write the files all the same?')))
     return { answers, findings }
@@ -88,8 +88,8 @@ async function tryOut(shell: Shell, answers: Answers, options: InitOptions) {
   return undefined
 }
 
-/** Returns whether the user can type another secret. A secret in the environment would override the typed one. */
-const isTyped = ({ env, isInteractive }: Shell): boolean =>
+/** Returns false if the secret is in the environment, because it would override a typed one. */
+const canTypeSecret = ({ env, isInteractive }: Shell): boolean =>
   isInteractive && !env['REPORTING_CLIENT_SECRET']?.trim() && !env['REPORTING_CLIENT_SECRET_FILE']?.trim()
 
 function configWith({ env }: Shell, { baseUrl, clientId, secret, currencies }: Answers): Promise<Config> {

@@ -7,10 +7,10 @@ import type { World, WorldReport } from '../../sandbox/server.ts'
 import type { Warehouse } from '../../warehouse/warehouse.ts'
 
 /** A warehouse row with all values as text. A time is written as `µs` followed by the microseconds since 1970. */
-type Held = Readonly<Record<string, string | null>>
+type Row = Readonly<Record<string, string | null>>
 /** Parsed JSON. A number is an object, so that no digit is lost. Example: 12.50 is `{ number: '125e-1' }`. */
-type Sent = null | boolean | string | readonly Sent[] | SentObject
-type SentObject = { readonly [field: string]: Sent }
+type Json = null | boolean | string | readonly Json[] | JsonObject
+type JsonObject = { readonly [field: string]: Json }
 
 interface Comparison {
   readonly report: WorldReport
@@ -28,7 +28,7 @@ export async function differences(
   const report = reportOf(name)
   const table = tableOf(report)
   const keys = wireKey(report)
-  const keyIn = (row: Held) => keys.map((field) => row[snakeCase(field)]).join('/')
+  const keyIn = (row: Row) => keys.map((field) => row[snakeCase(field)]).join('/')
   const rowsOf = async (name: string) => Map.groupBy(await heldRows(warehouse, name, currency), keyIn)
   const columns = await warehouse.rows<{ table: string; field: string; name: string }>(
     'SELECT table_name AS "table", field, column_name AS name FROM tidemark.columns',
@@ -52,7 +52,7 @@ export async function differences(
     const wrong = others.length > 0 ? [`the row ${key} is there ${others.length + 1} times`] : []
     if ((row['is_deleted'] === 'true') === live.has(number))
       wrong.push(`is_deleted of the row ${key} is ${row['is_deleted']}`)
-    for (const [field, value] of Object.entries(parseExactly(keptOf(text)) as SentObject)) {
+    for (const [field, value] of Object.entries(parseExactly(keptOf(text)) as JsonObject)) {
       const child = children.get(field)
       const documented = table.fields.find(({ sources }) => sources.includes(field))?.name
       const isRight = child
@@ -66,7 +66,7 @@ export async function differences(
   return [...found, ...extra.map(([key]) => `the row ${key} is not deleted, but the service does not have it`)]
 }
 
-async function heldRows(warehouse: Warehouse, table: string, currency: string | undefined): Promise<Held[]> {
+async function heldRows(warehouse: Warehouse, table: string, currency: string | undefined): Promise<Row[]> {
   const columns = await warehouse.rows<{ name: string; type: string }>(
     `SELECT column_name AS name, data_type AS type FROM duckdb_columns()
      WHERE database_name = current_database() AND schema_name = 'main' AND table_name = '${table}'`,
@@ -76,17 +76,17 @@ async function heldRows(warehouse: Warehouse, table: string, currency: string | 
     return `${text} AS "${name}"`
   })
   const where = currency === undefined ? '' : ` WHERE target_currency = '${currency}'`
-  return warehouse.rows<Held>(`SELECT ${texts.join(', ')} FROM main."${table}"${where}`)
+  return warehouse.rows<Row>(`SELECT ${texts.join(', ')} FROM main."${table}"${where}`)
 }
 
 /** Returns whether the row has the sent value: in its column or, if the column cannot store the value, in `_extra`. */
-function isHeld(sent: Sent, field: string, at: { readonly row: Held; readonly column: string | undefined }): boolean {
+function isHeld(sent: Json, field: string, at: { readonly row: Row; readonly column: string | undefined }): boolean {
   const held = at.row[at.column ?? ''] ?? null
-  const extra = parseExactly(at.row['_extra'] ?? '{}') as SentObject
+  const extra = parseExactly(at.row['_extra'] ?? '{}') as JsonObject
   return isSame(sent, held) || (held === null && field in extra && isDeepStrictEqual(extra[field], sent))
 }
 
-function isSame(sent: Sent, held: string | null): boolean {
+function isSame(sent: Json, held: string | null): boolean {
   if (sent === null || held === null) return sent === held
   if (typeof sent === 'object')
     return 'number' in sent ? canonical(held) === sent.number : isDeepStrictEqual(parseExactly(held), sent)
@@ -95,24 +95,24 @@ function isSame(sent: Sent, held: string | null): boolean {
 }
 
 /** Returns whether the child rows equal the sent items. Compares `_payload` and the columns of the items' fields. */
-function hasItems(sent: Sent, rows: readonly Held[], columnOf: (field: string) => string | undefined): boolean {
-  const items = (sent === null ? [] : [sent].flat()) as readonly SentObject[]
+function hasItems(sent: Json, rows: readonly Row[], columnOf: (field: string) => string | undefined): boolean {
+  const items = (sent === null ? [] : [sent].flat()) as readonly JsonObject[]
   const live = rows
     .filter((row) => row['is_deleted'] !== 'true' || row['_delete_evidence'] === 'flag')
     .toSorted((a, b) => Number(a['_position']) - Number(b['_position']))
-  const isRight = (item: SentObject, row: Held) =>
+  const isRight = (item: JsonObject, row: Row) =>
     isDeepStrictEqual(parseExactly(row['_payload'] ?? 'null'), item) &&
     Object.entries(item).every(([field, value]) => {
       const column = field === 'isDeleted' ? 'is_deleted' : columnOf(field)
       return column === undefined ? value === null : isSame(value, row[column] ?? null)
     })
-  return items.length === live.length && live.every((row, at) => isRight(items[at] as SentObject, row))
+  return items.length === live.length && live.every((row, at) => isRight(items[at] as JsonObject, row))
 }
 
-const parseExactly = (text: string): Sent =>
+const parseExactly = (text: string): Json =>
   JSON.parse(text, (_, value: unknown, { source = '' }: { readonly source?: string } = {}) =>
     typeof value === 'number' ? { number: canonical(source) } : value,
-  ) as Sent
+  ) as Json
 
 /** Returns one spelling for all equal numbers. Example: 12.50 and 12.5 become `125e-1`, 1000 and 1e3 become `1e3`. */
 export function canonical(text: string): string {

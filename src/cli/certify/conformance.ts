@@ -156,7 +156,7 @@ async function reconcile({ context, report, clock }: Bench): Promise<void> {
   if (outcome.error !== undefined) throw outcome.error
 }
 
-/** Changes rows, and reads all rows while the fault is active. Returns what is wrong after one more run without it. */
+/** Changes rows, and reads all rows while the fault is active. Returns what is wrong after a run without the fault. */
 async function duringFault(bench: Bench, fault: string): Promise<string | undefined> {
   change(bench)
   bench.sandbox.setFaults([fault])

@@ -1,4 +1,4 @@
-/** Routes for actions. The warehouse's owner performs each action. This can take hours, so the page polls its state. */
+/** Routes for actions. The process that owns the warehouse performs them, sometimes for hours, so the page polls. */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { Report } from '../../../schema/index.ts'

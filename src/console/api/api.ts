@@ -68,7 +68,7 @@ const answer = (description: string, schema: z.ZodType) => ({
   content: { 'application/json': { schema } },
 })
 
-/** Returns the options of a route whose response has this schema. */
+/** Returns the options of a Fastify route: the schemas of its response and input, and its summary in OpenAPI. */
 export const answers = <Answer extends z.ZodType, Input extends RouteInput>(
   answer: Answer,
   summary: string,

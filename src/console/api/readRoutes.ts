@@ -219,7 +219,7 @@ async function readJobs(queues: Queues): Promise<Jobs> {
   return { depths: { ...depths }, jobs: jobs.flat() }
 }
 
-/** Returns whether jobs are ticks that wait for their time. Each report always has one, so they are not listed. */
+/** Returns whether the jobs are scheduled runs. Each report always has one in `ticks`, so they are not listed. */
 const isSchedule = (queue: QueueName, state: Job['state']): boolean => queue === 'ticks' && state === 'delayed'
 
 async function jobsIn(queues: Queues, queue: QueueName, state: Job['state']): Promise<Job[]> {
