@@ -139,8 +139,8 @@ export const durationProblem: Check = (text) => {
   return ms > REACH_MS_MAX ? 'must be at most 3650d' : undefined
 }
 
-/** Returns a problem if the duration is shorter than `1d`, because runs read the stored windows of the last day. */
-export const historyProblem: Check = (text) =>
+/** Checks for how long data is kept: at least `1d`, because runs read the windows of the last day (`history`). */
+export const retentionProblem: Check = (text) =>
   durationProblem(text) ?? ((parseDuration(text) ?? 0) < DAY_MS ? 'must be at least 1d' : undefined)
 
 /** Returns a problem for `0s`: a high-water mark is always a little behind, so the notice would never end. */

@@ -6,12 +6,12 @@ import {
   currencyProblem,
   endpointProblem,
   fileProblem,
-  historyProblem,
   lagProblem,
   lakeDataProblem,
   proxyProblem,
   queryTimeProblem,
   queueProblem,
+  retentionProblem,
   serveProblem,
   urlPathProblem,
   warehouseProblem,
@@ -189,7 +189,7 @@ export const rawConfig = () =>
       lake_endpoint: checked(endpointProblem, 'Storage, if it is not Amazon S3 (TIDEMARK_LAKE_ENDPOINT)').optional(),
       lake_region: text('Region of that storage; us-east-1 when left out (TIDEMARK_LAKE_REGION)').optional(),
       lake_url_style: z.enum(['path', 'vhost']).optional().describe('Place of the bucket: in the path, or in the host'),
-      lake_snapshots: checked(historyProblem, 'Age limit of snapshots (TIDEMARK_LAKE_SNAPSHOTS)').default('7d'),
+      lake_snapshots: checked(retentionProblem, 'Age limit of snapshots (TIDEMARK_LAKE_SNAPSHOTS)').default('7d'),
       published: checked(
         fileProblem,
         'The read-only copy; beside the warehouse when left out (TIDEMARK_PUBLISHED)',
@@ -212,11 +212,11 @@ export const rawConfig = () =>
       ),
       console: consoleSection,
       history: checked(
-        historyProblem,
+        retentionProblem,
         'How long the books keep each run and each window by itself (TIDEMARK_HISTORY)',
       ).default('90d'),
       rejected_keep: checked(
-        historyProblem,
+        retentionProblem,
         'How long a rejected row is listed after the service last sent it (TIDEMARK_REJECTED_KEEP)',
       ).default('90d'),
       hash_key_file: text(
