@@ -32,7 +32,7 @@ export async function loadOwnReports(from: readonly string[], folder: string): P
   if (files.length > FILES_MAX)
     return [{ where: 'reports_from', problem: `has ${files.length} files; at most ${FILES_MAX} are loaded` }]
   const found: Declaration[] = []
-  const problems = (await modulesOf(files)).flatMap((module) => problemsOf(module, found))
+  const problems = files.length === 0 ? [] : (await modulesOf(files)).flatMap((module) => problemsOf(module, found))
   if (problems.length === 0) registerReports(found)
   return problems.map(({ where, problem }) => ({ where: path.relative(folder, where), problem }))
 }

@@ -121,3 +121,18 @@ describe('a declaration file', () => {
     )
   })
 })
+
+it('a configuration without declaration files starts no thread', async () => {
+  let threads = 0
+  const count = () => (threads += 1)
+  process.on('worker', count)
+  try {
+    await messageFor({ 'a.ts': 'export const x = 1' }, 'a.ts')
+    expect(threads).toBe(1)
+    const env = { REPORTING_BASE_URL: 'http://127.0.0.1:1', REPORTING_CLIENT_ID: 'demo', REPORTING_CLIENT_SECRET: 'x' }
+    await loadConfig({ cwd: '/', env })
+    expect(threads).toBe(1)
+  } finally {
+    process.off('worker', count)
+  }
+})
