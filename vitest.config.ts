@@ -4,6 +4,7 @@
  * docs/TESTING.md explains which command runs which project.
  */
 import { defineConfig } from 'vitest/config'
+import LongestFirst from './test/support/longestFirst.ts'
 
 const LONG = 'test/**/*.long.test.ts'
 const ELSEWHERE = ['test/containers/**', 'test/install/**', 'test/lake/**']
@@ -23,6 +24,7 @@ export default defineConfig({
       (name) => `./test/support/${name}.ts`,
     ),
     tags: [{ name: 'long', description: 'runs in `npm run test:long`, not in `npm test` (docs/TESTING.md)' }],
+    sequence: { sequencer: LongestFirst },
     reporters: ['default', './test/support/countReporter.ts', ...TIMES],
     projects: [
       {
