@@ -24,7 +24,7 @@ export const isArrayUpToPage2 = ({ seen }: Case): boolean =>
   seen.attempt === 1 && seen.stage !== 'the end' && seen.walk.firstTotal === undefined
 const isEnd = ({ seen }: Case): boolean => seen.stage === 'the end'
 
-/** Cuts a span that has no lower bound into two parts at `start`, or at 1970 if `start` is not inside the span. */
+/** Cuts a span without a lower bound in two: at the report's `start` or, if that is outside the span, at 1970. */
 export const splitAtFloor = ({ slice: { span }, terms }: Case): readonly Span[] | undefined =>
   span?.since === undefined && span !== undefined
     ? (splitAt(span, terms.floor) ?? splitAt(span, 0 as Instant))
@@ -39,7 +39,7 @@ export const isOverfull = (given: Case): boolean => {
 export const hasOldLoads = (given: Case): boolean =>
   isOverfull(given) && isOld(given) && (given.seen.walk.totalCount ?? 0) > given.terms.loadRowsMax
 
-/** Splits the span at `youngFrom`. Returns undefined if a part is empty, or if the old part probably fits one page. */
+/** Splits the span into old and young rows. Undefined if a part is empty or the old part probably fits one page. */
 export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): readonly Span[] | undefined {
   const parts = span && splitAt(span, terms.youngFrom)
   const old = parts?.[0]
@@ -49,7 +49,7 @@ export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): re
   return (walk.totalCount ?? 0) * share > walk.pageRows ? parts : undefined
 }
 
-/** Splits the span at `youngFrom`. Returns undefined if the old part is the shorter one or can't be counted. */
+/** Splits the span into old and young rows if the old rows can be counted and the old part is not the shorter one. */
 export function splitOffOld(given: Case): readonly Span[] | undefined {
   const { slice, terms } = given
   const { span } = slice
@@ -82,17 +82,14 @@ export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { clai
   return walk.refusal !== undefined && walk.firstRows >= Math.min(pageSize, profile.fullPageRows ?? pageSize)
 }
 
-/**
- * Returns whether page 1 of a bare array (a response without a total) seems to be the only page but may lack rows. The
- * service may ignore page numbers and also limit its responses. Page 1 is complete if the search for the last page
- * ended there and it has fewer than `wholeRows` rows.
- */
+/** Returns whether the only page of a bare array may lack rows: services may ignore paging and limit responses. */
 export const mayHideRows = (given: Case): boolean => {
   const { profile, seen } = given
   const { claim, walk, stage } = seen
   const hasNothingNewOnPage2 = stage === 'page 2' && walk.freshOnLastPage === 0
   const isOnly = hasNothingNewOnPage2 || lastPageFound(given)?.number === 1
   const isSurelyLast = claim === 'all unless clamped' && walk.lastRowsSent === 0
+  // If the search for the last page ended on page 1, page 1 is complete below `wholeRows` rows.
   const isUnproven = hasNothingNewOnPage2 || walk.firstRows >= profile.wholeRows
   return isOnly && isUnproven && walk.firstRows > 1 && !isSurelyLast && isWide(given)
 }
@@ -134,7 +131,7 @@ export function learnCounted(given: Case): PagingProfile {
 export const countMax = ({ slice, terms }: Case): number =>
   slice.rowsExpected === undefined ? terms.loadRowsMax : PLANNED_LOADS_MAX * terms.loadRowsMax
 
-/** Returns whether the walk back to page 1 found as many different rows as its pages can have, so it missed none. */
+/** Returns whether a walk from the last page to page 1 found as many rows as its pages can have, so it missed none. */
 export function isCountMet(given: Case): boolean {
   const { counted } = given.seen.found
   const total = lastPageFound(given)?.total
@@ -167,7 +164,7 @@ export const isShort = (given: Case): boolean => {
 
 const everyPageIsPage1 = (given: Case): boolean => isShort(given) && given.seen.walk.repeats > 0
 
-/** Returns whether rows may be missing that cannot be requested in any other way. The run then fails. */
+/** Returns whether the run must fail because rows seem to be missing and no other request can return them. */
 export const isLacking = (given: Case): boolean =>
   hidesAtOneInstant(given) ||
   (isShort(given) && (given.seen.found.hidden === true || (!isAgreed(given) && finerParts(given) === undefined)))
@@ -189,7 +186,7 @@ export const isAgreed = (given: Case): boolean =>
 
 const isWide = (given: Case): boolean => given.terms.keyed && mayCut(given) && canSplit(given.slice.span)
 
-/** Returns whether walk `walkAttemptsMax` had no total and ended when the page after a full page was refused. */
+/** Returns whether even the last walk without totals ended with a full page, because the next page was refused. */
 export const alwaysFills = ({ profile, terms, seen }: Case): boolean =>
   seen.attempt === terms.walkAttemptsMax &&
   seen.walk.cutOff(profile) !== undefined &&
@@ -225,10 +222,7 @@ export function finerParts(given: Case): readonly Span[] | undefined {
   return splitByTotal(span, Math.max(walk.leastTotal, walk.rows), plannedRows(walk.pageRows))
 }
 
-/**
- * Returns the page size for the next walk. To test whether the service ignores page numbers, the size is smaller than
- * the number of rows on page 1. If rows were repeated, the size is large enough to request all rows on one page.
- */
+/** Returns the page size for the next walk: smaller to test paging, or large enough for all rows if rows repeat. */
 export function nextSize(given: Case): number {
   const { profile, slice, terms, seen } = given
   const { walk } = seen
@@ -238,6 +232,7 @@ export function nextSize(given: Case): number {
   if (!terms.keyed) return size
   const isCutOff = walk.cutOff(profile) !== undefined
   const mayBeLast = isCutOff || (walk.page2Repeats && walk.firstRows === size) || mayBeOnlyPage(walk)
+  // With a smaller page size, page 2 has other rows than page 1 unless the service ignores page numbers.
   const fewer = Math.min(size, walk.firstRows) - 1
   if (mayBeLast && size === terms.pageSize && fewer > 0) return fewer
   if (!isCutOff && (slice.span === undefined || isWhole || walk.repeats === 0)) return size
@@ -252,7 +247,7 @@ export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
 
 const isLong = ({ seen: { walk } }: Case): boolean => walk.leastTotal > 2 * MOVED_PAGES * walk.pageRows
 
-/** Returns whether to cut a span by its total. The span must be young, or it must be long and rows must have moved. */
+/** Returns whether to cut the span by its total: a young span, or a long one in which rows moved between pages. */
 export const isCutByTotal = (given: Case): boolean => {
   const isWanted = !isOld(given) || (given.slice.mayCount === false && isLong(given))
   return isOverfull(given) && isTotalBelieved(given) && isWanted && given.slice.heap === undefined

@@ -22,10 +22,7 @@ export function mergedRanges(notes: readonly CreationRange[]): readonly Creation
   return ranges
 }
 
-/**
- * Returns at most `rangesMax` ranges in which the warehouse has a wrong number of rows. For each yielded time, the
- * caller calls `next` with the service's number of rows up to that time. `total` is the number in all ranges.
- */
+/** Returns ranges with a wrong row count. Yields a time; `next` needs the service's row count up to that time. */
 export function* searchDiffering(
   ranges: readonly CreationRange[],
   total: number,

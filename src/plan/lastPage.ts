@@ -1,6 +1,6 @@
 /** Finds the last page if responses have no total. Its number limits how many rows there can be (docs/PROOFS.md). */
 
-/** `full`: as long as page 1. `short`: shorter. `again`: repeats a short page. `odd`: longer, or repeats a full one. */
+/** A page compared with page 1. `again`: repeats a short page. `odd`: longer than page 1, or repeats a full page. */
 export type Sight = 'full' | 'short' | 'empty' | 'again' | 'odd'
 
 export interface LastPage {

@@ -10,7 +10,7 @@ export interface PagingProfile {
   readonly longestOfRun: number
   /** Rows in the longest response that is proven complete: requests for parts of its span returned no other row. */
   readonly wholeRows: number
-  /** Audit reports only: what the service returns after the last page. Tested only if two successive pages match. */
+  /** Audit reports only: what a page after the last one has. Known after two pages in a row had equal entries. */
   readonly behindLastPage?: 'nothing' | 'rows' | undefined
 }
 

@@ -2,7 +2,7 @@
 import type { ReportName } from '../../schema/index.ts'
 import { DAY_MS, type Instant, plusMs } from '../instant.ts'
 
-/** A request that was sent. `kind`: the kind of its run, or `other`. */
+/** A request that was sent. `kind` is the kind of its run, such as `backfill`, or `other` outside of runs. */
 export type RequestEntry = { readonly report: string; readonly kind: string }
 
 export interface RequestUse {
@@ -31,14 +31,12 @@ const shareOfRuns = (limit: number, others: number): number =>
 const sumOf = (uses: readonly RequestUse[], figure: 'used' | 'others') =>
   uses.reduce((sum, use) => sum + use[figure], 0)
 
-/**
- * Returns the runs per day of each report, so that all runs together send at most `budget` requests. The number of runs
- * grows with the square root of changes / cost, which minimises the mean age of changed rows.
- */
+/** Returns the runs per day of each report, so that all runs together send at most `budget` requests. */
 export function planRuns(
   demands: readonly (Pick<RequestUse, 'cost' | 'changes'> & { readonly runsMax: number })[],
   budget: number,
 ): readonly number[] {
+  // √(changes / cost) minimises the mean age of changed rows.
   const runsAt = (factor: number) =>
     demands.map(({ changes, cost, runsMax }) => Math.min(runsMax, factor * Math.sqrt((1 + changes) / cost)))
   const requestsAt = (factor: number) =>

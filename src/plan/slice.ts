@@ -11,10 +11,7 @@ export interface Slice {
   readonly rowsExpected?: number | undefined
   /** Set if the slice has a heap (many rows at one instant). Such a slice is not cut: its pages are read twice. */
   readonly heap?: 'somewhere' | 'at its end' | undefined
-  /**
-   * True if old rows can be counted without a total, from the number of full pages and the length of the last page.
-   * False after such a count has failed, or after rows have moved during a walk over old rows.
-   */
+  /** Whether full pages may be counted if responses have no total. False once a count failed or rows have moved. */
   readonly mayCount?: boolean
 }
 
@@ -53,7 +50,7 @@ export interface Findings {
   readonly firstNumber?: 'asked'
   /** `unclear`: page 0 has rows, but rows have moved since the walk, so it may not be the first page. */
   readonly pageZero?: 'asked' | 'unclear'
-  /** The last page, or parts of the span if its rows exceed one load. `not found`: the search was inconclusive. */
+  /** The last page, or how to cut a span whose rows exceed one load. `not found`: the search was inconclusive. */
   readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'
   readonly counted?: Walk
   /** True if rows exist after the last page or, in an audit trail, before or after all returned entries. */

@@ -10,13 +10,13 @@ const SPARSE = 0.1
 const SPARSE_GROWTH = 3
 /** After 3 overfull slices, a slice no longer than `#goodLength` is assumed to have many rows at one instant. */
 const HEAP_FAILURES = 3
-/** After more than 3 slices with too many rows and without totals, `shorterLength` also limits the next slice. */
+/** After more overfull slices without totals, `SHRINK` limits the next slice too: cuts by row times do not help. */
 const HINTED_FAILURES_MAX = 3
 /** If a shortened slice still has over 80 % of the previous slice's rows, many rows probably have the same time. */
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const HEAP_SIGNS = 2
-/** To avoid short parts, an overfull slice of up to this many pages is cut again together with the part after it. */
+/** An overfull slice of at most this many pages is joined with the next part before it is cut: fewer short parts. */
 const FAR_OVER_PAGES = 6
 
 export interface Overfull {
@@ -173,7 +173,7 @@ export class SpanQueue {
     else if (rate !== undefined) this.#density.saw(length, Math.max(pageRows, rate * length))
   }
 
-  /** Queues the parts. The second of two gets the total of both. The first one's rows are subtracted later. */
+  /** Queues the parts. The second of two parts gets the total of both until the rows of the first part are known. */
   #divide({ total, partRows }: Overfull, parts: readonly Span[]): void {
     if (this.#isHead && total !== undefined) this.#subtractFromNext(total)
     const [first, ...others] = parts.map((span, n): Piece => ({ span, expected: partRows?.[n] }))
@@ -243,7 +243,7 @@ export class SpanQueue {
     this.#pending.push({ span: heap, isHeap: true })
   }
 
-  /** Ends the next slice halfway to `to`, because many rows are near `to`. After two sparse slices, ends it at `to`. */
+  /** Ends the next slice halfway to `to`, near which many rows are. After two sparse slices, ends the slice at `to`. */
   #approach(from: Instant, to: Instant): void {
     const leaps = this.#sparseInARow >= 2 && this.#triedEnd !== to
     if (leaps) this.#triedEnd = to

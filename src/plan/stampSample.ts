@@ -60,7 +60,7 @@ const timesIn = ({ since, until }: Span, stamps: RowStamps): readonly Instant[] 
 
 type Order = 'exact' | 'ascending' | 'descending' | 'none'
 
-/** Returns how the rows are sorted by time. `exact`: ascending, and all time fields of a row have the same value. */
+/** Returns how the rows are sorted by time. `exact` is `ascending` with equal times in all time fields of each row. */
 function orderOf(rows: readonly RowStamps[]): Order {
   const columns = rows[0]?.length ?? 0
   const agreeing = rows.filter((stamps) => stamps.every((at) => at === stamps[0])).length
@@ -113,7 +113,7 @@ export function beginningOf(first: readonly RowStamps[], later: readonly RowStam
 
 const NEVER = Number.POSITIVE_INFINITY as Instant
 
-/** Returns the parts of the span (at most two) after the rows of both pages, or before them if newer rows are first. */
+/** Returns where rows after the last page can be: spans after both pages' rows, or before them if newest come first. */
 export function edgesOf(first: readonly RowStamps[], last: readonly RowStamps[], span: Span): Span[] {
   const [begun, ended] = [boundsOf(first, span), boundsOf(last, span)]
   if (begun === undefined || ended === undefined) return []
@@ -131,7 +131,7 @@ interface Range {
 
 const latestOf = (a: Range, b: Range): Instant => Math.max(a.latest, b.latest) as Instant
 
-/** Returns the range of the rows' earliest times (`entered`) and the range of the rows' latest times (`gone`). */
+/** A row has several times. Returns the range of the rows' earliest times and the range of their latest times. */
 function boundsOf(rows: readonly RowStamps[], span: Span): { entered: Range; gone: Range } | undefined {
   const inside = rows.flatMap((stamps) => rangeOf(timesIn(span, stamps)) ?? [])
   const entered = rangeOf(inside.map(({ earliest }) => earliest))

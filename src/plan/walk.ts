@@ -121,7 +121,7 @@ export class Walk {
     if (page.totalCount !== undefined) this.#totals.add(page.totalCount)
   }
 
-  /** Records a page that repeats the page before it. After the last page this is normal, so `repeats` does not grow. */
+  /** Records a page that repeats the page before it. After the last page, such a page does not count as `repeats`. */
   #sawAgain({ rowCount, totalCount }: WalkPage): void {
     const isBehindLast =
       totalCount === undefined ? this.#highest !== 1 : this.rows === totalCount && totalCount === this.totalCount

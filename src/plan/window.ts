@@ -50,7 +50,7 @@ export function nextWindow(before: Before, clock: Instant, rules: WindowRules): 
   return { since: minusMs(reached, rules.overlapMs), until, clock }
 }
 
-/** Returns whether the window begins early enough to miss no row if the service's clock was set back to `cut.clock`. */
+/** Returns whether the window still begins early enough after the service's clock was set back to `cut.clock`. */
 export function reachesBack(window: Window, before: Before, cut: { clock: Instant; rules: WindowRules }): boolean {
   const { since } = nextWindow(before, earliest(window.clock, plusMs(cut.clock, CLOCK_GRAIN_MS)), cut.rules)
   return window.since === undefined || (since !== undefined && window.since <= since)

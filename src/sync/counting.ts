@@ -84,7 +84,7 @@ async function findRows(comparison: Comparison, acceptedDifference: number): Pro
   const total = await totalUpTo(reading, until)
   const { kind } = await totalOfCreated(reading)
   if (kind === 'undated') return UNDATED
-  // If total and notes up to `until` differ by exactly `acceptedDifference`, the missing rows are newer than `until`.
+  // If the rows up to `until` differ only by the accepted number, the missing rows are newer than `until`.
   if (total === undefined || total - notes.reduce((sum, { rows }) => sum + rows, 0) === acceptedDifference)
     return 'recent rows'
   if (kind === 'unknown') return 'totals that change'
@@ -145,10 +145,7 @@ async function readRange(comparison: Comparison, range: Span): Promise<number> {
   return ended.absent
 }
 
-/**
- * Returns a lower bound for the time (ms) from the creation of a missing row to the previous comparison. Rows do not
- * contain their creation time. So each request goes back twice as far, until it returns no missing row.
- */
+/** Returns a lower bound (ms) for the age of the oldest missing row at the time of the previous comparison. */
 async function latenessMs(
   { reading: { source, plan }, comparedAt }: Comparison,
   span: Span,
@@ -156,6 +153,7 @@ async function latenessMs(
 ): Promise<number> {
   let ms = Math.max(plan.config.overlapMs, SECOND_MS)
   if (comparedAt === undefined) return ms
+  // Rows do not contain their creation time, so each request goes back twice as far until no missing row is returned.
   const since = span.since ?? (0 as Instant)
   for (let until = minusMs(comparedAt, 2 * ms); until > since; until = minusMs(comparedAt, 2 * ms)) {
     const { page } = await source.pages.read({ ...source.question, expand: [], created: { since, until } }, 1)

@@ -11,10 +11,7 @@ import { serviceClock } from './walk/serviceClock.ts'
 /** Rows with times up to 100 years in the future are also requested, because a wrong clock may have set such times. */
 const FUTURE_MS = 100 * 366 * DAY_MS
 
-/**
- * Yields all rows as one slice. If one response can't have all rows, reads the rows by creation time, because a
- * creation time never changes. If some rows may have no creation time, reads all pages without bounds.
- */
+/** Yields all rows as one slice: in one response, else by creation time, else (if rows may lack it) page by page. */
 export async function* everySlice(reading: Reading): AsyncGenerator<ProvenSlice, void> {
   const first = await reading.everything(WALK_POLICIES['first look'])
   if (first.kind === 'proven') {

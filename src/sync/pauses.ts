@@ -9,10 +9,7 @@ const PAUSING_ERRORS: readonly ErrorCode[] = ['SCOPE_MISSING', 'REPORT_FORBIDDEN
 /** The errors that pause a report, and the error of a report that an operator has paused. */
 export const UNTIL_RESUMED: readonly ErrorCode[] = [...PAUSING_ERRORS, 'REPORT_PAUSED']
 
-/**
- * Ends pauses that began with another client or other OAuth scopes. A pause for refused credentials also ends when the
- * secret has changed. Returns the error of each report that is still paused.
- */
+/** Ends pauses that began with another client, secret or scopes. Returns an error for each report still paused. */
 export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<ReportName, SyncError>> {
   const paused = await context.warehouse.books.pauses()
   if (paused.some(({ code }) => code === 'CREDENTIALS_REFUSED')) await context.client.readSecret()

@@ -61,7 +61,7 @@ interface RejectedLoads {
   readonly isLast: boolean
 }
 
-/** Returns whether all listed rows were loaded. If not, other loads changed the rejected rows: list the rows again. */
+/** Loads the listed rows. Returns false if other loads changed the list meanwhile: the caller then lists them again. */
 async function allLoadedAgain(context: RetryContext, report: ReportName, { loads, isLast }: RejectedLoads) {
   const moved = new SyncError('UNEXPECTED', `${report}: its rejected rows changed ${TRIES_MAX} times meanwhile`, {
     report,
@@ -79,7 +79,7 @@ async function allLoadedAgain(context: RetryContext, report: ReportName, { loads
   }
 }
 
-/** The error after a change of privacy settings: rejected rows may contain values that are private now. */
+/** Rejected rows may contain values that a change of the privacy settings has made private. */
 const privacyChanged = (report: ReportName): SyncError =>
   new SyncError('USAGE_INVALID', `${report}: columns, exclude_payload or the hash key changed since its last sync`, {
     report,

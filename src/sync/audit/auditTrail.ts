@@ -96,14 +96,12 @@ async function openAuditCoverage(context: SyncContext, report: ReportName, subje
   return refills
 }
 
-/**
- * Returns the coverage to store. If an entity was removed from the configuration and added again, all of its trails
- * must be read again. A later `start` is stored too, because trails of new records are read from there.
- */
+/** Returns the coverage to store. All trails of an entity that was removed and added again must be read again. */
 function auditCoverage(stored: Coverage | undefined, wanted: ReadSettings, askedUntil: Instant | undefined): Coverage {
   const isBack = stored === undefined && askedUntil !== undefined
   if (isBack) return { asked: wanted, refillUntil: askedUntil, because: ['entities'] }
   const next = nextCoverage(stored, wanted, askedUntil)
+  // A later `start` is stored too, because trails of new records are read from there.
   return next.asked.start === wanted.start ? next : { ...next, asked: wanted }
 }
 

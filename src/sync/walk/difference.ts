@@ -71,10 +71,7 @@ export class Difference {
     return third.stamps
   }
 
-  /**
-   * Rereads a short span of time around the stamp of each missing row, because the second read may have skipped a row
-   * that exists. Writes the newest stamps to `stamps`. Reads nothing if that would take too many requests.
-   */
+  /** Rereads a short span around each missing row, as the second read may have skipped it. Updates `stamps`. */
   async #confirmed(missing: readonly RowKey[], slice: ProvenSlice, stamps: Stamps): Promise<readonly RowKey[]> {
     const around = (key: RowKey) => {
       const at = parseInstant(stamps.get(key)?.[0] ?? '')
@@ -85,6 +82,7 @@ export class Difference {
     const rowsThere = [...stamps.values()].filter(([text = '']) => texts.has(text)).length
     const pageRows = rowsAPage(this.pages.profile, this.pages.pageSize)
     const isHeap = rowsThere > (spans.length * pageRows) / 2
+    // This reread would take too many requests.
     if (isHeap || 2 * spans.length > slice.rows / pageRows) return missing
     const without = await this.#slices(spans)
     const last = collectStamps(this.#plan.declaration)

@@ -74,14 +74,12 @@ export class PageWalk {
     if (rowCount > 0 && number > (this.lastWithRows?.number ?? 0)) this.lastWithRows = fetched
   }
 
-  /**
-   * Reads the pages that the total implies, and later pages if rows may follow. With `untilMoved`, reads from both ends
-   * in turn and stops when rows have moved. A row that moves to either end then soon appears twice.
-   */
+  /** Reads the pages that the total implies, and later pages if rows may follow. `untilMoved`: stops if rows move. */
   async pagesOfTotal(untilMoved: boolean): Promise<void> {
     const { walk } = this
     const last = walk.pagesCalledFor
     const goesOn = () => !untilMoved || !walk.hasMoved
+    // From both ends in turn, because a row that moves to either end then soon appears twice.
     const fromBothEnds = (n: number): number => (n % 2 === 0 ? n / 2 + 2 : last - (n - 1) / 2)
     const numbers = Array.from({ length: last - 1 }, (_, n) => (untilMoved ? fromBothEnds(n) : n + 2))
     await this.#readAtOnce(numbers, goesOn)
@@ -112,7 +110,7 @@ export class PageWalk {
     })
   }
 
-  /** Returns whether the page repeats the previous page. False for one-row pages: the repeated-key check suffices. */
+  /** Returns whether the page repeats the previous page. False for pages of one row, whose keys are compared anyway. */
   #repeatsLast({ number, page }: FetchedPage): boolean {
     const last = this.#last
     if (last === undefined || number !== last.number + 1 || page.rowCount === 0) return false
@@ -121,14 +119,12 @@ export class PageWalk {
     return hasSameRows(page, last.page, this.#source.terms.keyed)
   }
 
-  /**
-   * Returns whether a page has other rows than the previous page, although they look the same: audit entries can be
-   * equal. Requests a page after the last page, which is empty only if the service respects page numbers.
-   */
+  /** Returns whether a page has other rows than the previous page. Audit entries have no key, so they can be equal. */
   async #isOtherPage({ page }: FetchedPage): Promise<boolean> {
     const { walk } = this
     const { pages, terms } = this.#source
     if (terms.keyed || walk.rows + page.rowCount > (walk.totalCount ?? 0)) return false
+    // A page after the last page is empty only if the service respects page numbers.
     if (pages.profile.behindLastPage === undefined) {
       const { rowCount } = (await this.look(walk.pagesCalledFor + 1)).page
       pages.profile = { ...pages.profile, behindLastPage: rowCount === 0 ? 'nothing' : 'rows' }

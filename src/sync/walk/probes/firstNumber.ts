@@ -48,22 +48,17 @@ async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
   return zero.page.rowCount > 0 && (await read(1)).page.rowCount === 0 ? 0 : undefined
 }
 
-/**
- * Requests a span that contains one row. Returns the number of the row's page, `shown again` if page 2 contains the
- * row, or undefined if unclear. Requests page 2 first, because the row could move from page 1 to page 2 meanwhile.
- */
+/** Requests one row alone. Returns the number of its page, `shown again` if page 2 has it, undefined if unclear. */
 async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'shown again' | undefined> {
   const isOn = (page: FetchedPage | undefined): boolean => page !== undefined && sharedRows(page.page, first.page) > 0
   const isOnPage = async (number: number) => isOn(await read(number).catch(undefinedIfRefused))
+  // Page 2 is first, because the row could move from page 1 to page 2 between the two requests.
   if (await isOnPage(2)) return 'shown again'
   if (await isOnPage(1)) return 1
   return isOn(await pageZero(read)) && !(await isOnPage(1)) ? 0 : undefined
 }
 
-/**
- * Returns the number of the first page, or undefined if page 0 changes between two requests or the service has too few
- * rows. `again` reads the first page again: a row in both responses existed during all requests between them.
- */
+/** Returns the number of the first page, or undefined if rows change meanwhile or the service has too few rows. */
 async function numberBySmallPages(read: Read, first: FetchedPage, again: () => Promise<FetchedPage>) {
   const zero = await pageZero(read)
   const rows = zero?.page.rowCount ?? 0
@@ -76,6 +71,7 @@ async function numberBySmallPages(read: Read, first: FetchedPage, again: () => P
     if (same === 0 && zeros[1] !== undefined && one.rowCount === 1) return 0
     if (same === 1) return undefined
   }
+  // A row that `again` returns too existed during all requests, so page 0 should have had it.
   return first.page.rowCount > rows && sharedRows(first.page, (await again()).page) > rows ? 1 : undefined
 }
 
@@ -98,10 +94,7 @@ function isSame({ page: zero }: FetchedPage, { page: one }: FetchedPage): boolea
   return one.rowCount > 0 && one.lines(0).equals(zero.lines(0))
 }
 
-/**
- * Returns 0 if page 0 has the rows that the walk lacks, and 1 if the walk has all rows of page 0. Without keys, only
- * the number of rows can be compared. Returns undefined if rows have moved since the walk.
- */
+/** Returns 0 if the walk lacks all rows of page 0, 1 if it has all of them, undefined if rows moved since the walk. */
 function numberOf(walk: Walk, { page }: FetchedPage, keyed: boolean): 0 | 1 | undefined {
   if (!keyed) return walk.distinct + page.rowCount === walk.totalCount ? 0 : undefined
   const known = page.keys.filter((key) => walk.keys.has(key)).length

@@ -74,10 +74,7 @@ async function looksAt(numbers: readonly number[], walk: PageWalk, atOnce: numbe
   return seen
 }
 
-/**
- * Returns whether the walk back to page 1 missed any rows. Requests the last page again, or the next page if it is
- * full. Also requests the part of the span beyond all returned rows, because some services limit the number of pages.
- */
+/** Returns whether the service has rows that the walk from the last page to page 1 (`counted`) missed. */
 export async function probeUncounted(
   { source, slice, first }: ProbedSlice,
   { number, isShort, page: last }: FoundPage,
@@ -93,6 +90,7 @@ export async function probeUncounted(
     const rows = isShort ? last.page.rowCount : 0
     return end !== undefined && (end.page.rowCount > rows || isNew(end))
   }
+  // Some services limit the number of pages. A request for the rest of the span then returns the missing rows.
   const isBeyond = async () => {
     for (const edge of edgesOf(stampsOf(pages.report, first.page), stampsOf(pages.report, last.page), slice.span)) {
       const behind = await pages.read(questionFor(source, edge), 1)

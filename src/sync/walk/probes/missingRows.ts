@@ -12,10 +12,7 @@ import { keylessOf, questionFor, type SliceSource } from '../walkPages.ts'
 
 const NARROWER_REQUESTS_MAX = 16
 
-/**
- * Requests both halves of the span. If a half returns as many rows as the whole span, it is halved again. A service
- * that ignores page numbers and shortens every response returns the missing rows for a smaller span.
- */
+/** Requests both halves of the span. Halves a part again while it returns as many rows as the whole span. */
 export async function probeNarrower({ source, slice, first }: ProbedSlice, walk: Walk): Promise<NarrowerFinding> {
   const { pages } = source
   const read = async (span: Span) => (await pages.read(questionFor(source, span), 1)).page
@@ -30,6 +27,7 @@ export async function probeNarrower({ source, slice, first }: ProbedSlice, walk:
       if (requests === NARROWER_REQUESTS_MAX) return 'moved'
       requests += 1
       const page = await read(span)
+      // A service that ignores page numbers and limits its responses returns missing rows for a smaller span.
       const others = idsOf(page).filter(isNew)
       if (others.length > 0) {
         const now = await read(slice.span)
@@ -44,16 +42,14 @@ export async function probeNarrower({ source, slice, first }: ProbedSlice, walk:
 
 const idsOf = (page: ScannedPage): (string | number)[] => [...page.keys, ...keylessOf(page)]
 
-/**
- * Returns whether the totals of `parts` add up to the span's total. If they do, the service omits pages after a certain
- * number. If not, its total is wrong. If the total changes meanwhile, a sum between both totals is accepted.
- */
+/** Compares the totals of `parts` with the span's total. `add up`: pages are missing. `differ`: the total is wrong. */
 export async function probePartTotals({ source, slice }: ProbedSlice, parts: readonly Span[], before: number) {
   const totalOf = async (span: Span) =>
     (await source.pages.read(questionFor(source, span), 1)).page.envelope.totalCount ?? 0
   let sum = 0
   for (const part of parts) sum += await totalOf(part)
   const now = sum === before ? before : await totalOf(slice.span)
+  // If the total changed meanwhile, a sum between both totals is accepted.
   return sum >= Math.min(before, now) && sum <= Math.max(before, now) ? 'add up' : 'differ'
 }
 
