@@ -121,7 +121,7 @@ export class SyncError extends Error {
   }
 }
 
-/** Returns a thrown value as a SyncError. An unknown error becomes `UNEXPECTED`. */
+/** Returns a thrown value as a SyncError. An abort becomes CANCELLED, and an unknown error becomes UNEXPECTED. */
 export function asSyncError(thrown: unknown): SyncError {
   if (thrown instanceof SyncError) return thrown
   // If a cleanup fails after an error, Node throws a SuppressedError, whose field `suppressed` is the first error.

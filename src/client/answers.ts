@@ -88,7 +88,8 @@ export function refusalOf(answer: RawAnswer, request: RequestContext): SyncError
   const refusal = refusals[status] ?? (isTransient(status) ? UNAVAILABLE : undefined)
   if (refusal === undefined) return isRedirect(status) ? redirected(answer, request) : unexpected(answer, request)
   const [code, message, cure] = refusal
-  const { text, problems } = status === 400 || status === 422 ? shownProblems(answer, request) : NO_PROBLEMS
+  const { text, problems } =
+    status === 400 || status === 422 ? shownProblems(answer, request) : { text: '', problems: {} }
   const data = { ...statusData(answer), ...problems, ...(status === 401 && scope !== undefined && { scope }) }
   return failure(code, request, { message: `${message} (${status})${text}`, cure, data })
 }
@@ -137,8 +138,6 @@ function unexpected(answer: RawAnswer, request: RequestContext): SyncError {
     data: statusData(answer),
   })
 }
-
-const NO_PROBLEMS = { text: '', problems: {} }
 
 function shownProblems({ bytes }: RawAnswer, { redactor }: RequestContext) {
   const problems = problemsIn(bytes).map(({ property, message }) => ({

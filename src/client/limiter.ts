@@ -14,7 +14,7 @@ export interface LimiterRules {
   sharedPauses?: SharedPauses | undefined
 }
 
-/** Shares pauses after a 429 or a Retry-After with other processes. If that fails, requests ignore their pauses. */
+/** Shares pauses after a 429 or a Retry-After with other processes. If this fails, only our own pauses apply. */
 export interface SharedPauses {
   /** Stores a pause that begins now and lasts `ms` milliseconds. Does not shorten a longer stored pause. */
   pause(ms: number): Promise<void>
@@ -143,7 +143,7 @@ export class Limiter {
     if (this.#queue.length === 0) this.#cancelAlarm()
   }
 
-  /** Uses `sleep`, because a timer of `clock.after` does not keep the process running. */
+  /** Serves the queue after `ms` milliseconds. A timer of `clock.after` would not keep the process running. */
   #wakeIn(ms: number): void {
     if (this.#alarm !== undefined) return
     const alarm = (this.#alarm = new AbortController())

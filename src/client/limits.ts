@@ -32,7 +32,7 @@ export const TOKEN_MARGIN_MS_MAX = MINUTE_MS
 export const TOKEN_MARGIN_SHARE = 0.2
 /** A token with a longer lifetime is renewed after this time, so that a revoked secret stops working within a day. */
 export const TOKEN_LIFETIME_MS_MAX = DAY_MS
-/** No server accepts a larger token in a header. */
+/** Maximum size of a token response. No server accepts a token of this size in a header. */
 export const TOKEN_ANSWER_BYTES_MAX = 256 * 1_024
 /** A request tries at most this many tokens after 401s. Two tokens from a shared store may both have expired. */
 export const TOKENS_TRIED_MAX = 3

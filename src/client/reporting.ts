@@ -203,14 +203,12 @@ class Client implements AsyncDisposable {
     return { value: await request.parse(answer.bytes), servedAt, askedAt, bytes }
   }
 
-  /**
-   * Tries again with a new token after a 401 (spec §5, rule 4). If a token that was requested after this 401 is also
-   * refused, the scope is missing. Then the later 401 is returned.
-   */
+  /** Sends the request. After a 401, sends the request again with a new token (spec §5, rule 4). */
   async #authorised(request: ReportRequest<unknown>, signal: AbortSignal): Promise<RawAnswer> {
     let issuedBefore = Number.POSITIVE_INFINITY
     for (let tried = 1; ; tried += 1) {
       const { answer, token, issued } = await this.#exchange(request, signal)
+      // If the service also refuses a token that was requested after a 401, the scope is missing.
       if (answer.status !== 401 || token.issue > issuedBefore || tried === TOKENS_TRIED_MAX) return answer
       issuedBefore = Math.min(issuedBefore, issued)
       await this.#tokens.drop(token)

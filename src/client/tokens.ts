@@ -50,17 +50,11 @@ export interface TokenDependencies {
   onRefreshed: (token: Token) => void
 }
 
-/** A token request with the number of its callers. It is cancelled when no caller waits any more. */
-interface Refresh {
-  token: Promise<Token>
-  ending: AbortController
-  waiting: number
-}
-
 export class TokenCache {
   readonly #dependencies: TokenDependencies
   #cached: Token | undefined
-  #refresh: Refresh | undefined
+  /** The current token request and the number of its callers. The request is cancelled when no caller is left. */
+  #refresh: { token: Promise<Token>; ending: AbortController; waiting: number } | undefined
   /** Where the refusal of the credentials is recorded. In the store, it can expire or be deleted by another process. */
   #refusal: 'none' | 'ours' | 'in the store' = 'none'
   /** Number of tokens that this client has requested. */
@@ -142,7 +136,7 @@ export class TokenCache {
     return token
   }
 
-  /** Ignores an error of the store, so that callers get the error CREDENTIALS_REFUSED. */
+  /** Records that the service refused the credentials, here and in the store. Ignores an error of the store. */
   async #storeRefusal(store: TokenStore | undefined): Promise<void> {
     this.#refusal = 'ours'
     await store?.refuse().then(

@@ -29,12 +29,6 @@ export interface Overfull {
   readonly stamps?: readonly RowStamps[] | undefined
 }
 
-export interface QueueOptions {
-  readonly pageRows: number
-  /** Spans that end at this time or earlier are returned uncut, until `cut` is called for one of them. */
-  readonly wholeUntil?: Instant | undefined
-}
-
 interface Piece {
   readonly span: Span
   rows?: number | undefined
@@ -66,7 +60,8 @@ export class SpanQueue {
   #overfullEnd: Instant | undefined
   #triedEnd: Instant | undefined
 
-  constructor(spans: readonly Span[], { pageRows, wholeUntil }: QueueOptions) {
+  /** Spans that end at `wholeUntil` or earlier are returned uncut, until `cut` is called for one of them. */
+  constructor(spans: readonly Span[], { pageRows, wholeUntil }: { pageRows: number; wholeUntil?: Instant }) {
     this.#pending = spans.toReversed().map((span) => ({ span }))
     this.#pageRows = pageRows
     this.#oldUntil = wholeUntil ?? Number.NEGATIVE_INFINITY

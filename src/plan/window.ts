@@ -33,12 +33,10 @@ export interface Before {
 
 export const FIRST: Before = { mark: undefined }
 
-/**
- * Returns the next incremental window. The window ends now. With an earlier end, a row that is edited every few seconds
- * would never be returned, because the service filters rows by their newest time (product contract §5.5). If the
- * service's clock was set back, the window begins earlier (§5.1).
- */
+/** Returns the next incremental window. It begins earlier if the service's clock was set back (contract §5.1). */
 export function nextWindow(before: Before, clock: Instant, rules: WindowRules): Window {
+  // The window ends now. With an earlier end, the service, which filters rows by their newest time, would never return
+  // a row that is edited every few seconds (§5.5).
   const until = plusMs(clock, CLOCK_GRAIN_MS)
   const { mark } = before
   if (mark === undefined) return { since: rules.sinceRequired ? rules.start : undefined, until, clock }

@@ -28,7 +28,6 @@ export function writeDigits(out: Buffer, at: number, value: number): number {
   return end
 }
 
-/** Writes `value` in `ORDINAL_DIGITS` digits, with leading zeros. */
 export function writePadded(out: Buffer, at: number, value: number): void {
   out.fill(ZERO, at, at + ORDINAL_DIGITS)
   writeBefore(out, at + ORDINAL_DIGITS, value)

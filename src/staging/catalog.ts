@@ -98,7 +98,7 @@ export class ObjectCatalog {
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    // If a name equals `likelyNext`, it is not parsed. Only parsing can replace half a surrogate pair in a name.
+    // The scan does not parse a name that equals `likelyNext`, but it must parse each name with half a surrogate pair.
     if (text === undefined) from.likelyNext = node
     return node
   }

@@ -236,7 +236,7 @@ class PageScan {
 
   #lastNode!: TrieNode
 
-  /** Sets `#lastNode` to the trie node of the last field. Adds the values of key fields to `found`. */
+  /** Scans the fields of an object. Sets `#lastNode` to the last field's node. Adds values of key fields to `found`. */
   #members(at: number, catalog: ObjectCatalog, found: RowKey[] | undefined): number {
     const json = this.#json
     const bytes = this.#bytes
