@@ -64,7 +64,7 @@ export const Progress = z.object({
   backfillId: z.string().optional(),
   windows: WindowsProgress.optional(),
 })
-/** What a run has read so far. */
+/** How far a run has got. */
 export interface Progress extends z.infer<typeof Progress> {}
 
 export const scopesOf = ({ currencies }: Pick<SyncSettings, 'currencies'>, { currency }: Declaration) =>
