@@ -11,8 +11,8 @@ export const Kind = {
   /** A number whose digits don't fit DECIMAL(38,9). `decimal` is set too if the rounded number fits. */
   wideDecimal: 32,
   /**
-   * A number written with an exponent, such as 1e3. It also gets `decimal` or `bigInteger` if a column of that kind can
-   * store it but a column of integers cannot. It also gets `wideDecimal` if a double cannot store it.
+   * A number written with an exponent, such as 1e3. `decimal` or `bigInteger` is set too if a column of that kind can
+   * store the number but BIGINT can't. `wideDecimal` is set too if a double can't store the number.
    */
   exponent: 64,
   text: 128,

@@ -17,7 +17,7 @@ export interface LastWindow {
   readonly begunAt: Instant | undefined
 }
 
-/** Returns how far earlier windows have read. Undefined if there is no mark or if the service's clock was set back. */
+/** Returns what earlier windows covered and when. Undefined without a mark or if the service's clock was set back. */
 export function previousRead(last: Pick<LastWindow, 'mark' | 'until'>, clock: Instant, settleMs: number) {
   if (last.mark === undefined) return undefined
   const at = last.until ?? plusMs(last.mark, settleMs)
