@@ -139,6 +139,12 @@ export function asSyncError(thrown: unknown): SyncError {
 export const cancelled = (message: string): SyncError =>
   new SyncError('CANCELLED', message, { cure: 'Start it again; it continues where it stopped.' })
 
+export const nothingPublished = (path: string): SyncError =>
+  new SyncError('WAREHOUSE_MISSING', `nothing was published yet: there is no ${path}`, {
+    cure: 'Run "tidemark sync": it publishes at its end.',
+    data: { path },
+  })
+
 /** Returns whether the error means "too many open files". Such an error looks like an unreachable service. */
 export const isOutOfFiles = (thrown: unknown): boolean =>
   /\bE[MN]FILE\b|too many open files/i.test(thrown instanceof Error ? thrown.message : String(thrown))

@@ -1,7 +1,7 @@
 /** Creates and removes folders. Errors that an operator can resolve become WAREHOUSE_MISSING with advice in `cure`. */
 import { chmodSync, existsSync, lstatSync, mkdirSync, statSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { readdir, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { SyncError } from './errors.ts'
 
 /** Errors that an operator can resolve: no permission, a read-only disk, a file instead of a folder. */
@@ -93,6 +93,15 @@ export async function removeFolder(folder: string): Promise<void> {
       problem: 'is left over and cannot be removed',
       cure: 'Find its owner: a process of another user, perhaps root, left it there. Change the owner to this user, or remove it.',
     })
+  }
+}
+
+/** Removes what begins with `prefix` and was not modified since `beforeMs`: processes that were killed have left it. */
+export async function removeLeftovers(prefix: string, beforeMs: number): Promise<void> {
+  for (const name of await readdir(dirname(prefix))) {
+    const path = join(dirname(prefix), name)
+    const { mtimeMs = Infinity } = statSync(path, { throwIfNoEntry: false }) ?? {}
+    if (path.startsWith(prefix) && mtimeMs < beforeMs) await removeFolder(path)
   }
 }
 

@@ -85,7 +85,8 @@ export function lakeAddress(text: string) {
 
 export const warehouseProblem: Check = (text) => {
   if (lakeAddress(text) !== undefined) return undefined
-  if (/^ducklake:/i.test(text)) return 'must be ducklake:sqlite:FILE or ducklake:postgres:CONNECTION'
+  if (/^ducklake:/i.test(text))
+    return 'must be ducklake:sqlite:FILE or ducklake:postgres:CONNECTION, no other catalogue'
   if (/^postgres(?:ql)?:|\.sqlite3?$/i.test(text))
     return 'must be a DuckDB file such as ./data/warehouse.duckdb, or a lake: ducklake:sqlite:FILE or ducklake:postgres:CONNECTION'
   if (/^(md|motherduck):/i.test(text))

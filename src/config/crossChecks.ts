@@ -75,8 +75,11 @@ function* lakeProblems(raw: RawConfig): Generator<Finding> {
 
 const problemOf = (key: string, problem: string): Finding => ({ at: [key], problem: `${key} ${problem}` })
 
+/** The version of DuckDB in package.json. It loads only extensions that were built for exactly this version. */
+export const DUCKDB = '1.5.5'
+
 const needsExtensions = (names: string): string =>
-  `needs DuckDB's ${names}: set extensions (TIDEMARK_EXTENSIONS) to a directory with these files; docs/LIVE-SERVER.md shows where to get them`
+  `needs DuckDB's ${names}: set extensions (TIDEMARK_EXTENSIONS) to a directory with these files for DuckDB ${DUCKDB}; docs/LIVE-SERVER.md shows where to get them`
 
 function* columnProblems({ reports }: RawConfig): Generator<Finding> {
   for (const [name, own] of Object.entries(reports))

@@ -32,11 +32,13 @@ export function configInvalid(problems: readonly Problem[], emptyFolder?: string
   const heading =
     problems.length === 1 ? 'the configuration is wrong:' : `the configuration has ${problems.length} problems:`
   const noFile = emptyFolder === undefined ? '' : `there is no tidemark.yaml in ${emptyFolder}, and without one `
+  const isOption = problems.every(({ where }) => where.startsWith('--'))
+  const next = isOption ? 'run this command again' : 'run "tidemark check". tidemark.example.yaml shows every key'
   const lines = problems.map(({ where, problem }) => `  ${where}  ${problem}`)
   return new SyncError('CONFIG_INVALID', [`${noFile}${heading}`, ...lines].join('\n'), {
     cure:
       emptyFolder === undefined
-        ? 'Correct what is named above, then run "tidemark check". tidemark.example.yaml shows every key.'
+        ? `Correct what is named above, then ${next}.`
         : 'Run "tidemark init", which makes one, or name yours with --config FILE; or set the variables named above, then run "tidemark check".',
     data: { problems },
   })

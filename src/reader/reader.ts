@@ -3,7 +3,7 @@ import { link, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
 import type { Config, Limits } from '../config/config.ts'
 import type { TakeRows } from '../warehouse/database/duckdb.ts'
-import { SyncError } from '../errors.ts'
+import { nothingPublished, SyncError } from '../errors.ts'
 import { isThere } from '../folders.ts'
 import type { QueryEnd, Request } from './messages.ts'
 import { type AskOptions, ReaderProcess } from './readerProcess.ts'
@@ -55,10 +55,7 @@ async function stateOf({ published, lake }: ReaderConfig): Promise<string> {
     const { dev, ino } = await stat(published, { bigint: true })
     return `${dev} ${ino}`
   }
-  throw new SyncError('WAREHOUSE_MISSING', `nothing was published yet: there is no ${published}`, {
-    cure: 'Run "tidemark sync": it publishes at its end.',
-    data: { path: published },
-  })
+  throw nothingPublished(published)
 }
 
 async function start({ published, lake, limits }: ReaderConfig, result: string | undefined): Promise<ReaderProcess> {

@@ -1,7 +1,7 @@
 /** Starts a reader process, whose memory is limited. If a request takes too long, the process is killed. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { getCompileCacheDir } from 'node:module'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { systemClock as clock } from '../clock.ts'
 import { parseByteSize } from '../config/units.ts'
 import { asSyncError, SyncError } from '../errors.ts'
+import { removeLeftovers } from '../folders.ts'
 import { DAY_MS, toMillis } from '../instant.ts'
 import type { TakeRows } from '../warehouse/database/duckdb.ts'
 import type { Answer, More, Request } from './messages.ts'
@@ -67,7 +68,7 @@ export class ReaderProcess {
 
   /** Starts a process. Its folder is next to `place` or, without permission there, in the system's temporary folder. */
   static async start(place: string, { memory, isLake = false, moreThreads = 0 }: ProcessLimits) {
-    await removeLeftovers(place).catch(() => undefined)
+    await removeLeftovers(`${place}.reader-`, toMillis(clock.now()) - DAY_MS).catch(() => undefined)
     const folder = await mkdtemp(`${place}.reader-`).catch(() => mkdtemp(path.join(tmpdir(), 'tidemark-reader-')))
     const bytes = (parseByteSize(memory) ?? 0) + MEMORY_BESIDE
     const program = [process.execPath, ...FLAGS, PROGRAM, folder, String(bytes)]
@@ -131,16 +132,6 @@ export class ReaderProcess {
     if (this.isAlive) this.#child.send(message, () => undefined)
     else void this.ended.then((reason) => this.#waiting?.reject(reason))
     return this.#waiting.promise.finally(cancel)
-  }
-}
-
-/** Removes folders that were not updated for a day. Their process was killed before it could remove its folder. */
-async function removeLeftovers(place: string): Promise<void> {
-  for (const name of await readdir(path.dirname(place))) {
-    if (!name.startsWith(`${path.basename(place)}.reader-`)) continue
-    const folder = path.join(path.dirname(place), name)
-    const { mtimeMs } = await stat(folder)
-    if (mtimeMs < toMillis(clock.now()) - DAY_MS) await rm(folder, { recursive: true, force: true })
   }
 }
 

@@ -145,10 +145,12 @@ export class Warehouse implements AsyncDisposable {
       await spill?.create({ isAlone })
       const numberMark = await database.transaction(async (sql) => {
         const before = await migrate(sql, database.path, movedFrom)
-        if (movedFrom !== undefined && before === 0) await beginMove(sql, movedFrom, lake)
+        if (movedFrom !== undefined && before === 0) await beginMove(sql, movedFrom)
         if (isAlone) await stopDeadRuns(sql)
         return readNumberMark(sql)
       })
+      // No other process can use a warehouse that a move has not filled, so folders there are of killed moves.
+      if (movedFrom !== undefined) await spill?.create({ isAlone: true })
       if (lake?.storage !== undefined) await claimFolder(database, lake.data, numberMark)
       const checkPlace = isAlone && path !== ':memory:' ? await watchFile(path) : undefined
       return new Warehouse({ database, numberMark, publishBy, spill, storage: lake?.storage, checkPlace })
@@ -366,6 +368,7 @@ export class Warehouse implements AsyncDisposable {
   #afterOtherLoads<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#loads.then(async () => {
       await this.#open.checkPlace?.()
+      if (this.#database.isShared) await this.#open.spill?.keep()
       return work()
     })
     this.#loads = turn.catch(() => undefined)

@@ -1,7 +1,7 @@
 /** Opens the file that a command reads: the published copy, or the warehouse while no process writes it. */
 import { existsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
-import { asSyncError, SyncError } from '../errors.ts'
+import { asSyncError, nothingPublished } from '../errors.ts'
 import { isThere } from '../folders.ts'
 import { Database, type DatabaseOptions } from '../warehouse/database/duckdb.ts'
 import { type LakePlace, openLake } from '../warehouse/database/lake.ts'
@@ -16,12 +16,7 @@ export async function openPublished(
 ): Promise<Database> {
   const options = { memory: limits.queryMemory, ...more }
   if (lake !== undefined) return openLakeToRead(lake, options)
-  if (!isThere(published)) {
-    throw new SyncError('WAREHOUSE_MISSING', `nothing was published yet: there is no ${published}`, {
-      cure: 'Run "tidemark sync": it publishes at its end.',
-      data: { path: published },
-    })
-  }
+  if (!isThere(published)) throw nothingPublished(published)
   return openToRead(() => Database.open(published, { ...options, readOnly: true }))
 }
 
@@ -56,10 +51,11 @@ export async function openNewest(config: Config): Promise<Newest | undefined> {
   try {
     if (mayExist(config)) return { database: await openWarehouseToRead(config), file: 'warehouse' }
   } catch (error) {
-    const { code } = asSyncError(error)
+    const { code, data } = asSyncError(error)
+    if (isLake && data['isAbsent'] !== true) throw error
     // WAREHOUSE_MISSING can mean a missing permission for the warehouse. This user can still have access to the copy.
     const isUnavailable = code === 'WAREHOUSE_MISSING' && (isLake || existsSync(config.published))
-    if (!isUnavailable && (isLake || code !== 'WAREHOUSE_LOCKED')) throw error
+    if (!isUnavailable && code !== 'WAREHOUSE_LOCKED') throw error
   }
   // A lake has no published copy.
   if (isLake || !isThere(config.published)) return undefined

@@ -30,6 +30,8 @@ describe('tidemark demo', () => {
 
     const next = await place.run('query', '--config', 'data/demo/tidemark.yaml', 'SELECT count(*) AS n FROM events')
     expect(next.stdout).toContain('301')
+    const check = await place.run('check', '--config', 'data/demo/tidemark.yaml')
+    expect(check.stdout).toMatch(/^published copy +ok /m)
   })
 
   it('takes its service with it when it is killed', { tags: 'long' }, async () => {

@@ -2,8 +2,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { copyFile, mkdir, readdir, readFile, rename, truncate, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { copyFile, mkdir, readdir, readFile, rename, rm, truncate, utimes, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -12,7 +12,9 @@ import { reports } from '../../schema/index.ts'
 import { enquiries } from '../../schema/reports/enquiries.ts'
 import { tableOf } from '../../schema/tables.ts'
 import { SyncError } from '../../src/errors.ts'
+import { DUCKDB } from '../../src/config/crossChecks.ts'
 import { LAYOUT } from '../../src/warehouse/books/layout.ts'
+import { spillFolderOf } from '../../src/warehouse/database/warehouseFile.ts'
 import { liveRows } from '../support/held.ts'
 import { GIVE_UP, handOver, saidUnprivileged } from '../support/unprivileged.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
@@ -130,7 +132,7 @@ describe('a warehouse', () => {
     await mkdir(isFolder)
     await writeFile(join(folder.path, 'data'), 'a file')
     for (const [path, why] of [
-      [isFolder, /folder\.duckdb cannot be opened: .*Is a directory/],
+      [isFolder, /folder\.duckdb is a folder$/],
       [join(folder.path, 'data/warehouse.duckdb'), /data cannot be made or written: EEXIST/],
       [join(folder.path, 'data/more/warehouse.duckdb'), /data\/more cannot be made or written: ENOTDIR/],
     ] as const) {
@@ -314,6 +316,26 @@ describe('a warehouse', () => {
     await warehouse.close()
     expect(await spilled()).toEqual([])
   })
+})
+
+it('a process of a lake removes what was spilled beside it after a day, and keeps younger folders', async () => {
+  await using folder = await aFolder()
+  const path = join(folder.path, 'lake.sqlite')
+  for (const name of ['dead', 'living']) await mkdir(`${path}.spill-${name}`, { recursive: true })
+  await utimes(`${path}.spill-dead`, 1, 1)
+  const spill = spillFolderOf(path)
+  const own = basename(spill.own)
+  await spill.create({ isAlone: false })
+  expect((await readdir(folder.path)).toSorted()).toEqual([own, 'lake.sqlite.spill-living'].toSorted())
+  await rm(spill.own, { recursive: true })
+  await spill.keep()
+  await spill.create({ isAlone: true })
+  expect(await readdir(folder.path)).toEqual([own])
+})
+
+it('a missing extension is named with the version of DuckDB that it must have', async () => {
+  await using warehouse = await aWarehouse()
+  expect(await warehouse.rows('SELECT version() AS version')).toEqual([{ version: `v${DUCKDB}` }])
 })
 
 it('a database that closes finishes queued statements, refuses new ones, and ends no process', {

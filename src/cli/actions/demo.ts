@@ -11,6 +11,7 @@ import { errorFrom } from '../../operations/contract.ts'
 import { findWorker } from '../../operations/worker.ts'
 import { DEMO_CLIENT } from '../../sandbox/options.ts'
 import { ENTITY_IDS, startSandbox, type World, type WorldChange, type WorldReport } from '../../sandbox/server.ts'
+import { openWarehouse } from '../../wiring/openContext.ts'
 import { counted, duration, table } from '../layout.ts'
 import { tablePrinter } from '../results.ts'
 import type { Action, Shell } from '../shell.ts'
@@ -56,6 +57,10 @@ export const demo: Action<{ readonly keep?: boolean }> = async (shell, { keep = 
   await showQueries(shell, tidemark, changed[0]?.key ?? 0)
   out.write(closingText())
   if (out.isTerminal) await keepRunning(shell, console, token)
+  await tidemark[Symbol.asyncDispose]()
+  // The worker may have loaded rows after its last publication, and without its service, no later sync succeeds.
+  await using warehouse = await openWarehouse(config)
+  await warehouse.publish(config.published)
   return 0
 }
 

@@ -1,12 +1,13 @@
 /** `tidemark move`: fills a new warehouse from the configured one, and prints the settings of the new one. */
 import type { Config } from '../../config/config.ts'
 import type { Instead } from '../../config/environment.ts'
-import { SyncError } from '../../errors.ts'
+import { asSyncError, SyncError } from '../../errors.ts'
 import { findWorker } from '../../operations/worker.ts'
 import { onAbort } from '../../signals.ts'
 import { readNumberMark } from '../../warehouse/books/books.ts'
 import { knownLayout, LAYOUT } from '../../warehouse/books/layout.ts'
-import { lakeName } from '../../warehouse/database/lake.ts'
+import type { Database } from '../../warehouse/database/duckdb.ts'
+import { checkEmpty, type LakePlace, lakeName } from '../../warehouse/database/lake.ts'
 import { onlyRow, text } from '../../warehouse/database/sql.ts'
 import { SOURCE } from '../../warehouse/load/move.ts'
 import { stateOf } from '../../warehouse/publish/publish.ts'
@@ -51,7 +52,8 @@ export const move: Action<MoveOptions, undefined> = async (shell, options) => {
     value === undefined ? [] : [`  ${key}: ${value}\n`],
   )
   const done = `${counted(tables.length, 'table')} with ${counted(rows, 'row')} moved and compared in ${duration(ms)}`
-  const printed = `${isRepeated ? `${placeOf(target)} has everything already: an earlier move has ended` : done}
+  const same = `nothing was copied: ${settings.warehouse} has the same rows and books, up to load ${source.load}, since an earlier move`
+  const printed = `${isRepeated ? same : done}
 In tidemark.yaml, write this instead of warehouse and of all settings lake_…:
 ${lines.join('')}Then run "tidemark check". The old warehouse is unchanged: keep it until all is well.\n`
   return print(shell, options, { document: { settings, tables, rows, seconds: ms / 1_000 }, text: () => printed })
@@ -63,7 +65,7 @@ const placeOf = ({ warehouse, lake }: Config): string => (lake === undefined ? w
 async function fill({ err, stop }: Shell, { from, movedFrom, snapshot }: Source, target: Config) {
   const { warehouse: path, lake, limits } = target
   const { queryMemory: memory, warehouseThreads: threads } = limits
-  await using warehouse = await Warehouse.open({ path, lake, memory, threads, movedFrom })
+  await using warehouse = await Warehouse.open({ path, lake, memory, threads, movedFrom }).catch(targetError(lake))
   using _ = onAbort(stop.signal, () => warehouse.interrupt())
   if (from.lake === undefined) await warehouse.rows(`ATTACH ${text(from.warehouse)} AS ${SOURCE} (READ_ONLY)`)
   else await warehouse.attachLake({ ...from.lake, snapshot }, SOURCE)
@@ -71,6 +73,15 @@ async function fill({ err, stop }: Shell, { from, movedFrom, snapshot }: Source,
     stop.signal.throwIfAborted()
     if (err.isTerminal) err.write(`${table}: ${counted(rows, 'row')}\n`)
   })
+}
+
+/** Replaces cures that are for the configured warehouse: they restore it, or create it with a sync. */
+const targetError = (lake: LakePlace | undefined) => (thrown: unknown) => {
+  const { code, message } = asSyncError(thrown)
+  const isWrong = code === 'WAREHOUSE_MISSING' || code === 'WAREHOUSE_CORRUPT'
+  if (lake?.catalogue === 'postgres' || !isWrong) throw thrown
+  const cure = 'Name with --to a new file, in a folder where this user can create files. Nothing was moved.'
+  throw new SyncError('USAGE_INVALID', message, { cure, cause: thrown })
 }
 
 type Source = Awaited<ReturnType<typeof sourceOf>>
@@ -82,18 +93,29 @@ async function sourceOf(from: Config) {
     throw new SyncError('USAGE_INVALID', `${database.path} has tables of an older Tidemark, or none`, {
       cure: 'Run "tidemark sync" once: it updates the tables. Then move.',
     })
-  const newest = from.lake === undefined ? '0' : '(SELECT max(snapshot_id) FROM lake.snapshots())'
-  const { snapshot } = await onlyRow<{ snapshot: number }>(database, `SELECT ${newest} AS snapshot`)
-  return { from, movedFrom: await readNumberMark(database), snapshot, state: await stateOf(database) }
+  const snapshot = from.lake === undefined ? '0' : '(SELECT max(snapshot_id) FROM lake.snapshots())'
+  const last = await onlyRow<{ load: number; snapshot: number }>(database, `${LAST_LOAD}, ${snapshot} AS snapshot`)
+  return { from, movedFrom: await readNumberMark(database), ...last, state: await stateOf(database) }
 }
 
-/** Returns whether an earlier move has filled the target, and neither source nor target has had a run since then. */
-async function isMoved({ movedFrom, state }: Source, target: Config): Promise<boolean> {
-  try {
-    await using database = await openWarehouseToRead(target)
-    return (await readNumberMark(database)) === movedFrom && (await stateOf(database)) === state
-  } catch {
-    // The target does not exist, or its bookkeeping tables are missing or incomplete.
+const LAST_LOAD = 'SELECT (SELECT coalesce(max(load_id), 0) FROM tidemark.loads) AS load'
+
+/** Returns whether the target has the same rows and books. Throws USAGE_INVALID if it has older or newer ones. */
+async function isMoved({ from, movedFrom, state, load }: Source, target: Config): Promise<boolean> {
+  const { lake, limits } = target
+  const opened = await openWarehouseToRead(target).catch(asSyncError)
+  if (opened instanceof SyncError) {
+    if (lake !== undefined && opened.data['isAbsent'] === true) await checkEmpty(lake, { memory: limits.queryMemory })
     return false
   }
+  await using database = opened
+  // A file of another program has no such table.
+  if ((await readNumberMark(database).catch(() => undefined)) !== movedFrom) return false
+  if ((await stateOf(database)) === state) return true
+  const { load: own } = await onlyRow<{ load: number }>(database, LAST_LOAD)
+  const age = own === load ? 'another' : own < load ? 'an older' : 'a newer'
+  const loads = `its last load is ${own}, and the last load of ${placeOf(from)} is ${load}`
+  throw new SyncError('USAGE_INVALID', `${placeOf(target)} has ${age} state of this warehouse: ${loads}`, {
+    cure: 'Nothing was moved or changed. To move everything, name a file or a lake that does not exist yet.',
+  })
 }

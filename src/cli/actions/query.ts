@@ -1,11 +1,12 @@
 /** `tidemark query`: runs one SELECT on the published copy, and prints the result or writes it to a file. */
+import { statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { SyncError } from '../../errors.ts'
 import { replaceFile } from '../../files.ts'
 import { counted } from '../layout.ts'
 import { type Format, printerOf } from '../results.ts'
-import type { Action, CommandOptions } from '../shell.ts'
+import type { Action, CommandOptions, Shell } from '../shell.ts'
 import { tidemarkOf } from '../surroundings.ts'
 
 export interface QueryOptions extends CommandOptions {
@@ -19,6 +20,7 @@ export const query: Action<QueryOptions, string> = async (shell, options, sql) =
   const { signal } = stop
   const { format, limit, json = false } = options
   const output = outputOf(options)
+  await warnOfOldCopy(shell, options)
   await using tidemark = tidemarkOf(shell, options)
   if (format === 'parquet') {
     const rows = await writeResult(path.resolve(cwd, output), (file) => tidemark.writeParquet(sql, file, { signal }))
@@ -29,6 +31,17 @@ export const query: Action<QueryOptions, string> = async (shell, options, sql) =
     printer.end(columns, warrants)
   }
   return 0
+}
+
+/** Warns if the warehouse is newer than its copy, for example after a move. Opens a file only if its time is newer. */
+async function warnOfOldCopy({ err }: Shell, { config }: CommandOptions): Promise<void> {
+  const timeOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0
+  if (config.lake !== undefined || timeOf(config.warehouse) <= timeOf(config.published)) return
+  const { findDifference } = await import('../check/files.ts')
+  const { openPublished } = await import('../../wiring/published.ts')
+  await using copy = await openPublished(config)
+  const stale = await findDifference(config, copy)
+  if (stale !== undefined) err.write(`warning: ${copy.path}: ${stale}; "tidemark sync" publishes a new copy\n`)
 }
 
 /** Returns the path in `--output`, which is required for parquet. Throws USAGE_INVALID if another format has one. */

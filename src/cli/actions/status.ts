@@ -7,6 +7,7 @@ import type { Status, WorkerStatus } from '../../operations/readStatus.ts'
 import { budgetText } from '../../status/budgetText.ts'
 import { upkeepText } from '../../status/upkeepText.ts'
 import { receiversBehind } from '../../status/receivers.ts'
+import { lakeName } from '../../warehouse/database/lake.ts'
 import { HEARTBEAT_AGE_MS_MAX, heartbeatAgeMs } from '../../worker/heartbeat.ts'
 import { print } from '../commandOutput.ts'
 import { counted, duration, table, timeText } from '../layout.ts'
@@ -32,7 +33,8 @@ export const status: Action = async (shell, { config, json = false }) => {
 }
 
 async function noteText(shell: Shell, config: Config, found: Status): Promise<string> {
-  if (found.from === null) return 'nothing was synced yet: run "tidemark sync"\n'
+  const absent = config.lake ? `there is no lake at ${lakeName(config.lake)}` : 'nothing was synced yet'
+  if (found.from === null) return `${absent}: run "tidemark sync"\n`
   if (found.from === 'worker') return `${nextText(found, shell.clock.now())}\n${activityText(found)}`
   return found.from === 'published' ? PUBLISHED_ONLY : unownedText(shell, config)
 }

@@ -54,7 +54,7 @@ async function checkLake(config: Config, lake: LakePlace): Promise<Finding> {
     return ok('warehouse', `${lakeName(lake)}, files in ${lake.data}, layout ${await layoutOf(config)}`)
   } catch (thrown) {
     const error = asSyncError(thrown)
-    if (error.code !== 'WAREHOUSE_MISSING') return fail('warehouse', error)
+    if (error.data['isAbsent'] !== true) return fail('warehouse', error)
     return warn('warehouse', error.message, 'Nothing, if no sync has run yet: the first one makes the lake.')
   }
 }
@@ -79,7 +79,7 @@ export async function checkPublished(config: Config): Promise<Finding> {
     await using database = await openPublished(config)
     const [loads] = await database.rows<{ loads: number }>('SELECT count(*) AS loads FROM tidemark.loads')
     const found = `${published}, ${await sizeOf(published)}, ${grouped(loads?.loads ?? 0)} loads`
-    const stale = await differenceOf(config, database)
+    const stale = await findDifference(config, database)
     return stale === undefined
       ? ok(check, found)
       : warn(check, `${found}; ${stale}`, 'Readers see old rows. Run "tidemark sync": it publishes a new copy.')
@@ -89,7 +89,7 @@ export async function checkPublished(config: Config): Promise<Finding> {
 }
 
 /** Returns how the copy differs from the warehouse. Returns undefined if they are equal or the warehouse is in use. */
-async function differenceOf(config: Config, copy: Database): Promise<string | undefined> {
+export async function findDifference(config: Config, copy: Database): Promise<string | undefined> {
   await using warehouse = await openWarehouseToRead(config).catch(() => undefined)
   if (warehouse === undefined) return undefined
   const last = `SELECT coalesce(max(load_id), 0) AS load,
@@ -180,7 +180,7 @@ export function diskVerdict(check: string, { free, size, bytesPerDay }: DiskSpac
   const pace = bytesPerDay === undefined ? 'growth not known yet' : `grows by about ${sizeText(bytesPerDay)} a day`
   const found = `${sizeText(free)} free; the warehouse has ${sizeText(size)}, ${pace}`
   const cure = 'Free space or enlarge the disk; a full one stops loads and publishing, and loses nothing.'
-  if (free < (COPIES - 1) * size) return warn(check, `${found}; publishing needs room for a second copy`, cure)
+  if (free <= (COPIES - 1) * size) return warn(check, `${found}; publishing needs room for a second copy`, cure)
   if (days < DAYS_UNTIL_FULL_MIN)
     return warn(check, `${found}; full in about ${Math.max(1, Math.round(days))} days`, cure)
   return ok(check, found)

@@ -70,11 +70,8 @@ export async function knownLayout(sql: Pick<Sql, 'rows'>, path: string, movedFro
   const source = `tidemark.settings WHERE name = 'number_mark' AND value = ${text(movedFrom ?? '')}`
   const isRelated = movedFrom !== undefined && (await countOf(sql, source)) === 1
   if (movedFrom !== undefined && !(isUnfilled && isRelated)) {
-    const what = isRelated
-      ? 'is the warehouse that you move, or a finished move from it or to it'
-      : 'is another warehouse'
-    const cure = `Name a file or a lake that does not exist yet.${isRelated ? ' If the move has ended, docs/LAKE.md says how to use it.' : ''}`
-    throw new SyncError('USAGE_INVALID', `${path} ${what}`, { cure })
+    const what = isRelated ? 'is the warehouse that you move' : 'is another warehouse'
+    throw new SyncError('USAGE_INVALID', `${path} ${what}`, { cure: 'Name a file or a lake that does not exist yet.' })
   }
   const version = layout?.version ?? 0
   if (version <= LAYOUT) return version
@@ -91,5 +88,6 @@ export async function checkLayout(database: Pick<Database, 'rows' | 'path' | 'is
   if (layout > 0 || !database.isShared) return
   throw new SyncError('WAREHOUSE_MISSING', `${database.path} has no tables yet`, {
     cure: 'Run "tidemark sync": it creates them. If a worker is starting, wait for its first run.',
+    data: { isAbsent: true },
   })
 }

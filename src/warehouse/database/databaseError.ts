@@ -1,5 +1,5 @@
 /** Converts DuckDB's errors to Tidemark's. DuckDB has no error codes, so this file compares the texts of messages. */
-import { asSyncError, type ErrorCode, filesExhausted, isOutOfFiles, SyncError } from '../../errors.ts'
+import { asSyncError, cancelled, type ErrorCode, filesExhausted, isOutOfFiles, SyncError } from '../../errors.ts'
 import { systemClock } from '../../clock.ts'
 import { STORAGE_FAULT, storageError } from './storage.ts'
 
@@ -49,22 +49,21 @@ export function databaseError(thrown: unknown, path: string): SyncError {
   }
   if (isCorrupt(message) || (/Could not read enough bytes/.test(message) && message.includes(path))) {
     const cure =
-      'Restore it from a backup or from the published copy, or move it away: the next sync then creates a new file and reads all rows again.'
-    return failure('WAREHOUSE_CORRUPT', `${path} is not a DuckDB file that can be read: ${firstLine(message)}`, cure)
+      'If it is no warehouse, name another path in the configuration. Otherwise restore it from a backup or from the published copy, or move it away: the next sync then creates a new file and reads all rows again.'
+    return failure('WAREHOUSE_CORRUPT', `${path} is not a file that DuckDB can read: ${firstLine(message)}`, cure)
   }
   if (/newer version of DuckDB|version number \d+, but we can only read/.test(message)) {
     const cure = 'Run the newer Tidemark that wrote it.'
     return failure('WAREHOUSE_NEWER', `${path} was written by a newer DuckDB: ${firstLine(message)}`, cure)
   }
-  if (/Interrupted|INTERRUPT/.test(message)) {
-    return new SyncError('CANCELLED', 'the statement was stopped on request', {
-      cure: 'Start it again; it goes on where it stopped.',
-    })
-  }
+  if (/Interrupted|INTERRUPT/.test(message)) return cancelled('the statement was stopped on request')
+  if (/Failed to create directory/.test(message))
+    return failure('WAREHOUSE_MISSING', firstLine(message), 'Name a folder where this user can create files.')
   if (NOT_OPENED.test(message) && message.includes(path)) {
-    const cure = /Is a directory/i.test(message)
-      ? `Name a file, such as ${path}/warehouse.duckdb.`
-      : 'Check that its folder exists and that this user can create files there; "tidemark sync" creates a missing warehouse.'
+    if (/Is a directory/i.test(message))
+      return failure('WAREHOUSE_MISSING', `${path} is a folder`, `Name a file, such as ${path}/warehouse.duckdb.`)
+    const cure =
+      'Check that its folder exists and that this user can create files there, or name another path; "tidemark sync" creates a missing warehouse.'
     return failure('WAREHOUSE_MISSING', `${path} cannot be opened: ${firstLine(message)}`, cure)
   }
   return asSyncError(thrown)

@@ -15,7 +15,7 @@ import {
   type DuckDBValue,
   StatementType,
 } from '@duckdb/node-api'
-import { isOutOfFiles, SyncError } from '../../errors.ts'
+import { cancelled, isOutOfFiles, SyncError } from '../../errors.ts'
 import { arrayOf, type Cell, jsonCell, objectOf, textCell, timeCell } from './cells.ts'
 import { databaseError, OUT_OF_MEMORY, repeatConflicts } from './databaseError.ts'
 import { QueryCache } from './queryCache.ts'
@@ -245,10 +245,7 @@ export class Database implements Sql, AsyncDisposable {
   /** One connection runs only one statement or transaction at a time, so `work` waits for all earlier work. */
   #inTurn<T>(work: () => Promise<T>, { runsPostponed = true } = {}): Promise<T> {
     // A statement that begins while the connection is being closed would crash the process.
-    if (this.#closing) {
-      const cure = 'Start it again; it goes on where it stopped.'
-      return Promise.reject(new SyncError('CANCELLED', `${this.path} is closed`, { cure }))
-    }
+    if (this.#closing) return Promise.reject(cancelled(`${this.path} is closed`))
     const turn = this.#tail.then(runsPostponed ? () => this.#runPostponed().then(work) : work)
     this.#tail = turn.catch(() => undefined)
     return turn

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
 import { asSyncError, SyncError } from '../../errors.ts'
 import { systemClock } from '../../clock.ts'
+import { isFolder } from '../../folders.ts'
 import { formatInstant, type Instant } from '../../instant.ts'
 import { Database, type DatabaseOptions } from './duckdb.ts'
 import { loadExtensions } from './extensions.ts'
@@ -35,7 +36,7 @@ const withoutPassword = (address: string): string =>
     .replace(/(:\/\/[^:@/]*):.*@/s, '$1:***@')
     .replace(/password\s*=\s*('(?:[^'\\]|\\.)*'?|(?:[^\s\\]|\\.)+)/gis, 'password=***')
 
-/** Opens or creates the lake. Throws EXTENSION_MISSING, WAREHOUSE_MISSING, WAREHOUSE_NEWER, LAKE_OUTDATED. */
+/** Opens or creates the lake. Throws EXTENSION_MISSING, LAKE_OUTDATED, and the errors of `attachError`. */
 export async function openLake(place: LakePlace, options: DatabaseOptions): Promise<Database> {
   const { readOnly = false, ...others } = options
   const database = await Database.open(':memory:', {
@@ -92,8 +93,25 @@ export async function checkStorage(place: LakePlace, options: DatabaseOptions): 
     throw new SyncError('STORAGE_REFUSED', `a file in ${folder} can't be deleted`, { cure: PERMISSIONS })
 }
 
+/** Checks that the place for the files of a new lake has no files of a lake. Throws USAGE_INVALID. */
+export async function checkEmpty(place: LakePlace, options: DatabaseOptions): Promise<void> {
+  await using sql = await Database.open(':memory:', options)
+  await prepare(sql, place)
+  const [data, marks] = ['**/*.parquet', 'tidemark-lake-*.csv'].map((files) => text(`${place.data}${files}`))
+  const [found] = await sql.rows<{ file: string }>(`FROM glob([${data}, ${marks}]) LIMIT 1`)
+  if (found === undefined) return
+  const cure = 'Name an empty place with --data, because a lake in object storage deletes files that it does not know.'
+  throw new SyncError('USAGE_INVALID', `the place for the files of the new lake has ${found.file}`, { cure })
+}
+
 async function prepare(sql: Pick<Sql, 'run' | 'rows'>, place: LakePlace): Promise<void> {
-  const { catalogue, data, storage, extensions } = place
+  const { catalogue, at, data, storage, extensions } = place
+  const folder = data.replace(/\/$/, '')
+  const isWrong = existsSync(folder) && !isFolder(folder)
+  if (isWrong || (catalogue === 'sqlite' && isFolder(at))) {
+    const cure = 'Name a file for the catalogue, and a folder for lake_data (for "tidemark move": --to and --data).'
+    throw new SyncError('CONFIG_INVALID', isWrong ? `${folder} is no folder` : `${at} is a folder`, { cure })
+  }
   await loadExtensions(sql, extensions, [`${catalogue}_scanner`, 'ducklake', ...(storage ? (['httpfs'] as const) : [])])
   if (storage !== undefined) await allowStorage(sql, data, storage)
 }
@@ -119,6 +137,8 @@ const OTHER_FORMAT = /catalog version is '?(\d+\.\d+)[^,]*,.* version '?(\d+\.\d
 const RETRYABLE = /already exists|locked|duplicate key|conflict|23505/i
 /** DuckLake's message for a lake that is missing or being created. A reader gives up, as it can't create a lake. */
 const HALF_MADE = /does not exist/i
+const NO_LAKE = /^Invalid Input Error: Existing DuckLake at .* does not exist/
+const OTHER_DATA = /DATA_PATH parameter "(.*?)\/?" does not match existing data path in the catalog "(.*?)\/?"/
 
 async function attachWithRetries(database: Database, place: LakePlace, readOnly: boolean): Promise<void> {
   const sql = attachSql(place, LAKE, readOnly ? 'read' : 'write')
@@ -126,18 +146,31 @@ async function attachWithRetries(database: Database, place: LakePlace, readOnly:
     try {
       return await database.run(sql)
     } catch (error) {
-      const message = (error as Error).message.replaceAll(place.at, withoutPassword(place.at))
-      const [, format, known = ''] = OTHER_FORMAT.exec(message) ?? []
-      if (format !== undefined) throw otherFormat(lakeName(place), format, known)
+      const { message } = error as Error
       const mayPass = RETRYABLE.test(message) || (!readOnly && HALF_MADE.test(message))
-      if (tries >= OPEN_TRIES_MAX || !mayPass) {
-        throw new SyncError('WAREHOUSE_MISSING', `${lakeName(place)} can't be opened: ${message}`, {
-          cure: 'Check the address and permissions of the catalogue and of lake_data; "tidemark sync" creates a new lake.',
-        })
-      }
+      if (tries >= OPEN_TRIES_MAX || !mayPass) throw attachError(place, error as Error, readOnly)
       await systemClock.sleep(OPEN_WAIT_MS * (1 + systemClock.random()))
     }
   }
+}
+
+/** Explains why a lake can't be attached. If there is no lake, `data.isAbsent` is true. */
+function attachError(place: LakePlace, thrown: Error, readOnly: boolean): SyncError {
+  const lake = lakeName(place)
+  const message = thrown.message.replaceAll(place.at, withoutPassword(place.at))
+  const [, format, known = ''] = OTHER_FORMAT.exec(message) ?? []
+  if (format !== undefined) return otherFormat(lake, format, known)
+  const [, wanted, own] = OTHER_DATA.exec(message) ?? []
+  if (wanted !== undefined) {
+    const cure = `Set lake_data (for "tidemark move": --data) to ${own}. For a new lake, name a new catalogue too.`
+    return new SyncError('CONFIG_INVALID', `${lake} has its files in ${own}, and lake_data names ${wanted}`, { cure })
+  }
+  const isAbsent = NO_LAKE.test(message) || (place.catalogue === 'sqlite' && readOnly && !existsSync(place.at))
+  const what = isAbsent ? `there is no lake at ${lake}` : `${lake} can't be opened: ${message}`
+  const cure = isAbsent
+    ? 'Run "tidemark sync": it creates a new lake. If the lake is at another place, correct "warehouse".'
+    : 'Check the address of the catalogue: this user must be able to open it, or to create it in a folder.'
+  return new SyncError('WAREHOUSE_MISSING', what, { cure, data: { isAbsent } })
 }
 
 function otherFormat(lake: string, format: string, known: string): SyncError {

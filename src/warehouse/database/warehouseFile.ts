@@ -1,10 +1,12 @@
 /** Creates the file of a warehouse, and detects that someone has replaced the file while this process has it open. */
 import { existsSync } from 'node:fs'
-import { link, rm, stat, readdir } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { link, rm, stat, utimes } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { systemClock } from '../../clock.ts'
 import { SyncError } from '../../errors.ts'
 import { flush } from '../../files.ts'
-import { folderRefused, makeFolder, makePrivateFolder, removeFolder } from '../../folders.ts'
+import { folderRefused, makeFolder, makePrivateFolder, removeLeftovers } from '../../folders.ts'
+import { DAY_MS, SECOND_MS, toMillis } from '../../instant.ts'
 import { Database, type DatabaseOptions } from './duckdb.ts'
 import { randomUUID } from 'node:crypto'
 
@@ -65,12 +67,16 @@ export function spillFolderOf(warehouse: string) {
   const own = prefix + randomUUID()
   return {
     own,
-    /** Creates the folder. If no other process can use the warehouse (`isAlone`), removes folders of dead processes. */
+    /** Creates the folder, and removes folders of dead processes. If `isAlone`, every other process is dead. */
     create: async ({ isAlone }: { readonly isAlone: boolean }): Promise<void> => {
-      const folder = dirname(own)
-      const found = isAlone ? (await readdir(folder)).map((each) => join(folder, each)) : []
-      for (const each of found.filter((path) => path.startsWith(prefix) && path !== own)) await removeFolder(each)
+      // In a lake, each living process has updated the time of its folder within the last day.
+      await removeLeftovers(prefix, isAlone ? Infinity : toMillis(systemClock.now()) - DAY_MS)
       makePrivateFolder(own)
+    },
+    /** Shows other processes of a lake that this one lives. Call this at least each hour. */
+    keep: async (): Promise<void> => {
+      const now = toMillis(systemClock.now()) / SECOND_MS
+      await utimes(own, now, now).catch(() => makePrivateFolder(own))
     },
     /** Call this after the warehouse was closed. */
     remove: (): Promise<void> => rm(own, { recursive: true, force: true }),

@@ -3,7 +3,6 @@ import { SyncError } from '../../errors.ts'
 import { UNFILLED } from '../books/layout.ts'
 import { type CatalogueTable, catalogueOf, definitionSql } from '../database/catalogue.ts'
 import type { Database } from '../database/duckdb.ts'
-import type { LakePlace } from '../database/lake.ts'
 import { name, names, onlyRow, type Sql, text } from '../database/sql.ts'
 import { viewSql } from '../tables/tables.ts'
 import { remakeHistoryView } from '../tables/versions.ts'
@@ -21,17 +20,10 @@ export interface MovedTable {
 }
 
 /** Marks a new warehouse as not filled. Stores the source's prefix for long numbers, as row hashes depend on it. */
-export async function beginMove(sql: Sql, numberMark: string, lake: LakePlace | undefined): Promise<void> {
-  const [data, marks] = ['**/*.parquet', 'tidemark-lake-*.csv'].map((files) => text(`${lake?.data}${files}`))
-  const [found] = lake === undefined ? [] : await sql.rows<{ file: string }>(`FROM glob([${data}, ${marks}]) LIMIT 1`)
-  if (found !== undefined)
-    throw new SyncError('USAGE_INVALID', `the place for the files of the new lake has ${found.file}`, {
-      cure: 'Delete the new catalogue, and name an empty place with --data: a lake deletes foreign files there.',
-    })
-  await sql.run(`
+export const beginMove = (sql: Sql, numberMark: string): Promise<void> =>
+  sql.run(`
     INSERT INTO tidemark.layout VALUES (${UNFILLED}, now());
     INSERT INTO tidemark.settings VALUES ('number_mark', ${text(numberMark)})`)
-}
 
 /** Copies and compares all tables, then creates the views and marks the target as filled. Throws MOVE_UNFINISHED. */
 export async function moveInto(target: Database, onTable: (table: MovedTable) => void): Promise<MovedTable[]> {
