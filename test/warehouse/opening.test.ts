@@ -334,7 +334,7 @@ it('a process of a lake removes what was spilled beside it after a day, and keep
 })
 
 it('a missing extension is named with the version of DuckDB that it must have', async () => {
-  await using warehouse = await aWarehouse()
+  await using warehouse = await Warehouse.open({ path: ':memory:', memory: '64MB' })
   expect(await warehouse.rows('SELECT version() AS version')).toEqual([{ version: `v${DUCKDB}` }])
 })
 
