@@ -33,9 +33,10 @@ export const query: Action<QueryOptions, string> = async (shell, options, sql) =
   return 0
 }
 
+const timeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0
+
 /** Warns if the warehouse is newer than its copy, for example after a move. Opens a file only if its time is newer. */
 async function warnOfOldCopy({ err }: Shell, { config }: CommandOptions): Promise<void> {
-  const timeOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0
   if (config.lake !== undefined || timeOf(config.warehouse) <= timeOf(config.published)) return
   const { findDifference } = await import('../check/files.ts')
   const { openPublished } = await import('../../wiring/published.ts')
