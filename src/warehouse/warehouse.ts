@@ -46,8 +46,8 @@ import { type RetypedColumn, retypeColumn, type RetypeRequest } from './load/ret
 import { attachLake, LAKE, type LakePlace, openLake } from './database/lake.ts'
 import { claimFolder, removeOrphans } from './database/storage.ts'
 import { keepLake, type LakeUpkeep, type UpkeepOptions } from './database/upkeep.ts'
-import { discoveredColumns } from './tables/tables.ts'
-import { withMemory, withThreads } from './database/loadResources.ts'
+import { countColumns, discoveredColumns } from './tables/tables.ts'
+import { checkpoint, reserveForNewRows, withMemory, withThreads } from './database/loadResources.ts'
 
 export interface WarehouseSettings {
   readonly path: string
@@ -180,7 +180,10 @@ export class Warehouse implements AsyncDisposable {
     // A load that throws can still have been committed, with new columns. So the next load reads the columns again.
     this.#discovered = undefined
     const place = { ...known, database: this.#database, discovered }
-    const result = await withThreads(this.#database, stagedBytes(input.segment), () =>
+    const bytes = stagedBytes(input.segment)
+    const columns = countColumns(input.report, discovered)
+    await reserveForNewRows(this.#database, { bytes, report: input.report.name, columns })
+    const result = await withThreads(this.#database, bytes, () =>
       withMemory(this.#database, sizeOf(input.segment), () => load(place, input)),
     )
     if (result.changes.length === 0) this.#discovered = discovered
@@ -322,7 +325,7 @@ export class Warehouse implements AsyncDisposable {
   checkpoint(): Promise<void> {
     // A lake has no file to checkpoint. `upkeep` limits its files instead.
     if (this.#database.isShared) return Promise.resolve()
-    return this.#afterOtherLoads(() => this.#database.exclusive((run) => run('CHECKPOINT')))
+    return this.#afterOtherLoads(() => this.#database.exclusive((run) => checkpoint(this.#database, run)))
   }
 
   trimBooks(before: Instant): Promise<TrimResult> {

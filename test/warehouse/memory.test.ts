@@ -166,6 +166,26 @@ it('a load into a large table gets eight bytes more for each row, once, and then
   ])
 })
 
+it('a small load gets more memory for each column, until the next checkpoint, publication or larger load', async () => {
+  await using opened = await small(2, '128MB')
+  const limit = async () =>
+    (await opened.warehouse.rows<{ memory: string }>(`SELECT current_setting('memory_limit') AS memory`))[0]
+  const usual = { memory: '122.0 MiB' }
+  await loadRows(opened, events, [event({})])
+  const raised = await limit()
+  expect(Number.parseFloat(raised?.memory ?? '')).toBeGreaterThan(150)
+  await opened.warehouse.checkpoint()
+  expect(await limit()).toEqual(usual)
+  await loadRows(opened, events, [event({ name: 'changed' })], { observedAt: '2026-03-01T13:00:00Z' })
+  expect(await limit()).toEqual(raised)
+  await opened.warehouse.publish(`${opened.folder}/published.duckdb`)
+  expect(await limit()).toEqual(usual)
+  await loadRows(opened, enquiries, [{ enquiryId: 1 }])
+  expect(await limit()).not.toEqual(usual)
+  await loadRows(opened, events, [large(2 * MIB)], { observedAt: '2026-03-01T14:00:00Z' })
+  expect(await limit()).toEqual(usual)
+})
+
 it('a statement that fails while its joins keep their order leaves the next ones planned as ever', async () => {
   await using database = await Database.open(':memory:', { memory: '100MB' })
   await database.run('CREATE TABLE t AS SELECT 1 AS n; CREATE UNIQUE INDEX once ON t (n)')

@@ -1,12 +1,12 @@
 /** Limits the threads and the memory that DuckDB uses for one load. */
 import { SyncError } from '../../errors.ts'
 import type { Database } from './duckdb.ts'
-import { onlyRow } from './sql.ts'
+import { onlyRow, type Sql } from './sql.ts'
 
 /** A larger load leaves one thread free for reading the next rows. On all threads, the load would not be faster. */
 const LARGE_LOAD_BYTES_MIN = 16 * 1024 * 1024
 /** A smaller load uses one thread. On two threads, such a load needs a fifth more processor time (bench/NOTES.md). */
-const SMALL_LOAD_BYTES_MAX = 256 * 1024
+const SMALL_LOAD_BYTES_MAX = 1024 * 1024
 
 export async function withThreads<T>(database: Database, bytes: number, work: () => Promise<T>): Promise<T> {
   const isSmall = bytes > 0 && bytes < SMALL_LOAD_BYTES_MAX
@@ -65,7 +65,59 @@ async function withLongRows<T>(
   return withSetting(database, ['memory_limit', `${Math.ceil(limit)}MiB`], work)
 }
 
-const addedMib = new WeakMap<Database, number>()
+/** `setting` is the configured limit in MiB. The other fields are MiB added for large tables, and for new rows by report. */
+interface MemoryLimit {
+  readonly setting: number
+  forRows: number
+  readonly forNewRows: Map<string, number>
+}
+
+const limits = new WeakMap<Database, MemoryLimit>()
+
+async function limitOf(database: Database): Promise<MemoryLimit> {
+  const setting = async () => inMib(await settingOf<string>(database, 'memory_limit'))
+  const limit = limits.get(database) ?? { setting: await setting(), forRows: 0, forNewRows: new Map<string, number>() }
+  limits.set(database, limit)
+  return limit
+}
+
+function limitSql({ setting, forRows, forNewRows }: MemoryLimit): string {
+  const added = [...forNewRows.values()].reduce((sum, mib) => sum + mib, forRows)
+  return `SET memory_limit = '${Math.ceil(setting) + Math.min(added, forRows + NEW_ROWS_MIB_MAX)}MiB'`
+}
+
+/** The first COMMIT after a checkpoint reserves 256 KiB for the new values of a column, and as much for its NULLs. */
+const NEW_ROWS_MIB_A_COLUMN = 0.5
+const NEW_ROWS_MIB_MAX = 128
+
+type ColumnsOfLoad = Pick<LoadSize, 'bytes'> & Readonly<{ report: string; columns: number }>
+
+/**
+ * For a small load, raises the memory limit until the next checkpoint, so that DuckDB does not write the memory reserved
+ * for new rows to its temporary files. The load fills only a small part of this memory. A larger load lowers the limit.
+ */
+export async function reserveForNewRows(database: Database, { bytes, report, columns }: ColumnsOfLoad): Promise<void> {
+  if (bytes === 0) return
+  if (bytes >= SMALL_LOAD_BYTES_MAX) return releaseNewRows(database, (sql) => database.run(sql))
+  const limit = await limitOf(database)
+  const wanted = Math.ceil(columns * NEW_ROWS_MIB_A_COLUMN)
+  if (Number.isNaN(limit.setting) || limit.forNewRows.get(report) === wanted) return
+  limit.forNewRows.set(report, wanted)
+  await database.run(limitSql(limit))
+}
+
+/** Writes a checkpoint, which frees the memory reserved for new rows, and lowers the memory limit. */
+export async function checkpoint(database: Database, run: Sql['run']): Promise<void> {
+  await run('CHECKPOINT')
+  await releaseNewRows(database, run)
+}
+
+async function releaseNewRows(database: Database, run: Sql['run']): Promise<void> {
+  const limit = limits.get(database)
+  if (limit === undefined || limit.forNewRows.size === 0) return
+  limit.forNewRows.clear()
+  await run(limitSql(limit))
+}
 
 /** Raises the memory limit until the database is closed. Returns false if the increase would be too small to help. */
 async function raiseLimit(database: Database): Promise<boolean> {
@@ -73,12 +125,11 @@ async function raiseLimit(database: Database): Promise<boolean> {
     database,
     'SELECT coalesce(sum(estimated_size), 0)::BIGINT AS rows FROM duckdb_tables() WHERE database_name = current_database() AND NOT temporary',
   )
-  const limit = inMib(await settingOf<string>(database, 'memory_limit'))
+  const limit = await limitOf(database)
   const wanted = Math.ceil((rows * BYTES_A_ROW) / MIB)
-  const more = wanted - (addedMib.get(database) ?? 0)
-  if (Number.isNaN(limit) || more < INCREASE_MIB_MIN) return false
-  addedMib.set(database, wanted)
-  await database.run(`SET memory_limit = '${Math.ceil(limit) + more}MiB'`)
+  if (Number.isNaN(limit.setting) || wanted - limit.forRows < INCREASE_MIB_MIN) return false
+  limit.forRows = wanted
+  await database.run(limitSql(limit))
   return true
 }
 

@@ -14,6 +14,7 @@ import { removeTemporaryFiles, replaceFile } from '../../files.ts'
 import { makeFolder } from '../../folders.ts'
 import { MINUTE_MS } from '../../instant.ts'
 import { Database } from '../database/duckdb.ts'
+import { checkpoint } from '../database/loadResources.ts'
 import { name, onlyRow } from '../database/sql.ts'
 import { commentForReaders } from './publishComments.ts'
 
@@ -55,7 +56,7 @@ export async function publish(database: Database, to: string, by: PublishBy): Pr
   if (mayBeEqual && (await stateOfFile(place)) === state) return { path: to, replaced: false }
   await database.transaction(commentForReaders)
   const copied = await database.exclusive(async (run) => {
-    await run('CHECKPOINT')
+    await checkpoint(database, run)
     return copyInto(database.path, place, by)
   })
   published.set(database, state)

@@ -21,6 +21,13 @@ const tablesWithColumns = (table: ReportTable) => [
   ...table.children.map((child) => ({ ...child, columns: childColumns(table) })),
 ]
 
+/** Returns the number of columns of a report's table and its child tables together. */
+export const countColumns = (report: Declaration, discovered: ReadonlyMap<string, readonly unknown[]>): number =>
+  tablesWithColumns(tableOf(report)).flatMap(({ name: table, columns }) => [
+    ...columns,
+    ...(discovered.get(table) ?? []),
+  ]).length
+
 /** Returns SQL for a row's modification time: the first column of `newerBy` that is in `columns` and is not NULL. */
 export function stampSql({ newerBy }: Declaration, alias: string, columns = newerBy): string | undefined {
   const stamps = newerBy.filter((column) => columns.includes(column)).map((column) => `${alias}.${name(column)}`)
