@@ -308,10 +308,10 @@ export class Warehouse implements AsyncDisposable {
     return moveInto(this.#database, onTable)
   }
 
-  /** Returns false after a fatal error of the database. Then the database must be opened again. */
+  /** Returns false after a fatal error, or if a lake must be attached again. Then the database must be opened again. */
   answers(): Promise<boolean> {
     return this.#database.rows('SELECT 1').then(
-      () => true,
+      () => !this.#database.isOutdated,
       () => false,
     )
   }

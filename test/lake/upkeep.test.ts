@@ -176,6 +176,21 @@ describe.each(['sqlite', 'postgres'] as const)('on a lake with its catalogue in 
     for (const [id, rows] of seen) expect(await count(`AT (VERSION => ${id})`), `snapshot ${id}`).toBe(rows)
   })
 
+  it('loaders and readers that know a table of the catalogue continue after an upkeep has dropped it', async () => {
+    await using lake = await aLake(catalogue)
+    const [one, two] = [await lake.open(), await lake.open()]
+    const reader = await lake.read()
+    for (let load = 0; load < 10; load += 1) await loadRows(one, events, rowsFrom(load * 12, 'row'))
+    await loadWithNewColumn(one)
+    expect(await roomsOf(reader)).toEqual({ rooms: 122, seats: 4 })
+    expect(await supersededTables(reader)).toBeGreaterThan(0)
+    expect(await turnOf(two, aClock())).toMatchObject({ left: 0, failed: [] })
+    expect(await supersededTables(reader)).toBe(0)
+    expect(await roomsOf(reader)).toEqual({ rooms: 122, seats: 4 })
+    await loadRows(one, events, [roomWith({ seats: 5 })], { observedAt: plusMs(systemClock.now(), HOUR_MS) })
+    expect(await roomsOf(reader)).toEqual({ rooms: 122, seats: 5 })
+  })
+
   it('one worker at a time does a turn, and the next one repeats the turn of a killed worker', async () => {
     await using lake = await aLake(catalogue)
     const [one, two] = [await lake.open(), await lake.open()]
@@ -226,14 +241,57 @@ describe.each(['sqlite', 'postgres'] as const)('on a lake with its catalogue in 
   })
 })
 
+const roomWith = (more: object) => ({ eventId: 1_001, name: 'new', meetingRooms: [{ id: 1, name: 'new', ...more }] })
+
+/** Loads rows that stay in the catalogue, then a row with one more column: DuckLake has a table for each of the two. */
+async function loadWithNewColumn(into: OpenWarehouse): Promise<void> {
+  await loadRows(into, events, [{ ...roomWith({}), eventId: 1_000 }])
+  await loadRows(into, events, [roomWith({ seats: 4 })])
+}
+
+async function roomsOf(reader: Database): Promise<object | undefined> {
+  const [found] = await reader.rows(
+    'SELECT count(name) AS rooms, max(seats) AS seats FROM mine.main.events__meeting_rooms WHERE NOT is_deleted',
+  )
+  return found
+}
+
+/** Returns how many tables of the catalogue DuckLake drops after the next flush, if they have no rows then. */
+async function supersededTables(reader: Database): Promise<number> {
+  const [found] = await reader.rows<{ n: number }>(`
+    SELECT count(*) - count(DISTINCT table_id) AS n FROM __ducklake_metadata_mine.ducklake_inlined_data_tables`)
+  return found?.n ?? 0
+}
+
+it('a loader whose tables of the catalogue were dropped by hand stores nothing, and loads when it opens again', async () => {
+  await using lake = await aLake('sqlite')
+  const one = await lake.open()
+  await loadRows(one, events, rowsFrom(0, 'row'))
+  await loadWithNewColumn(one)
+  await byHand(lake, `CALL ducklake_flush_inlined_data('lake')`)
+  const observedAt = plusMs(systemClock.now(), HOUR_MS)
+  const load = (into: OpenWarehouse) => loadRows(into, events, [roomWith({ seats: 5 })], { observedAt })
+  await expect(load(one)).rejects.toMatchObject({ code: 'LAKE_BUSY' })
+  expect(await one.warehouse.answers()).toBe(false)
+  const reader = await lake.read()
+  expect(await roomsOf(reader)).toEqual({ rooms: 14, seats: 4 })
+  const again = await lake.open()
+  await load(again)
+  expect(await again.warehouse.answers()).toBe(true)
+  expect(await roomsOf(reader)).toEqual({ rooms: 14, seats: 5 })
+})
+
 /** Writes the record of a turn, as a worker does at its beginning. */
-async function markBegun({ place }: Lake, turn: object): Promise<void> {
+const markBegun = (lake: Lake, turn: object): Promise<void> =>
+  byHand(lake, `UPDATE lake.tidemark.settings SET value = $1 WHERE name = 'lake_upkeep'`, [JSON.stringify(turn)])
+
+async function byHand({ place }: Lake, statement: string, values?: readonly string[]): Promise<void> {
   await using database = await Database.open(':memory:', { memory: '128MB' })
   const scanner = place.catalogue === 'sqlite' ? 'sqlite_scanner' : 'postgres_scanner'
   for (const name of [scanner, 'ducklake'])
     await database.run(`LOAD '${join(extensionsFolder(), name)}.duckdb_extension'`)
   await database.run(`ATTACH 'ducklake:${place.catalogue}:${place.at}' AS lake`)
-  await database.run(`UPDATE lake.tidemark.settings SET value = $1 WHERE name = 'lake_upkeep'`, [JSON.stringify(turn)])
+  await database.run(statement, values)
 }
 
 it('a command does a turn now; status and the console show it with before and after', async () => {

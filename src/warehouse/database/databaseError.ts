@@ -8,6 +8,16 @@ export const OUT_OF_MEMORY = /Out of Memory Error|Allocation failure|bad_alloc/i
 const CATALOGUE_LOST =
   /Unable to connect to Postgres|connection to server|server closed the connection|Failed to execute query "(?:BEGIN|COMMIT|ROLLBACK)/
 
+/**
+ * Matches DuckDB's errors for a table of the catalogue that another process dropped after a flush (upkeep.ts). The second
+ * one is for PostgreSQL: DuckLake compares the columns of a result before its error. DuckDB then accepts no statement.
+ */
+const DROPPED =
+  /ducklake_inlined_data_\d+_\d+\W+does not exist|^INTERNAL Error: Attempted to access index 0 within vector of size 0/
+
+/** Returns whether the lake must be attached again, because DuckLake would read the dropped table forever. */
+export const isOutdated = (thrown: unknown): boolean => thrown instanceof Error && DROPPED.test(thrown.message)
+
 const NOT_OPENED = /unable to open|Cannot open file|No such file|does not exist|Is a directory/i
 
 /** Returns Tidemark's error for an error of DuckDB. It recognizes the messages of DuckDB 1.5. */
@@ -28,6 +38,11 @@ export function databaseError(thrown: unknown, path: string): SyncError {
   if (LOST_COMMIT.test(message)) {
     const cure = 'This load stored nothing; the next run reads its rows again.'
     return new SyncError('LAKE_BUSY', `${path}: another loader committed first`, { cure })
+  }
+  if (isOutdated(thrown)) {
+    const cure =
+      'This load stored nothing. Start the command again. A worker opens the lake again, or ends to be started again.'
+    return new SyncError('LAKE_BUSY', `${path}: another process has moved rows of the catalogue into files`, { cure })
   }
   if (/Could not set lock on file/.test(message)) {
     const cure = 'One process owns the warehouse: stop the other one, or query the published copy instead.'

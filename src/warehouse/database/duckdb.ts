@@ -17,7 +17,7 @@ import {
 } from '@duckdb/node-api'
 import { cancelled, isOutOfFiles, SyncError } from '../../errors.ts'
 import { arrayOf, type Cell, jsonCell, objectOf, textCell, timeCell } from './cells.ts'
-import { databaseError, OUT_OF_MEMORY, repeatConflicts } from './databaseError.ts'
+import { databaseError, isOutdated, OUT_OF_MEMORY, repeatConflicts } from './databaseError.ts'
 import { QueryCache } from './queryCache.ts'
 import { COMPACTIONS_MIN, type FileOptions, settings } from './settings.ts'
 import { STORAGE_FAULT } from './storage.ts'
@@ -66,6 +66,7 @@ export class Database implements Sql, AsyncDisposable {
   #closed = false
   #compactions = COMPACTIONS_MIN
   #damage: SyncError | undefined
+  #isOutdated = false
   #postponed: ((sql: Sql) => Promise<void>) | undefined
 
   private constructor(
@@ -83,6 +84,11 @@ export class Database implements Sql, AsyncDisposable {
 
   get damage(): SyncError | undefined {
     return this.#damage
+  }
+
+  /** True if an error showed that the lake must be attached again. */
+  get isOutdated(): boolean {
+    return this.#isOutdated
   }
 
   /** Opens or creates the file or `:memory:`. Throws WAREHOUSE_LOCKED, _CORRUPT, _NEWER or _MISSING, or DISK_FULL. */
@@ -271,6 +277,7 @@ export class Database implements Sql, AsyncDisposable {
 
   #failure(thrown: unknown): SyncError {
     const error = databaseError(thrown, this.path)
+    this.#isOutdated ||= this.isShared && isOutdated(thrown)
     if (error.code === 'WAREHOUSE_CORRUPT') this.#damage ??= error
     return error
   }

@@ -65,10 +65,10 @@ export async function keepLake(
   let left = steps.length
   for (const [name, query] of steps) {
     if (signal.aborted || clock.monotonicMs() - beganMs > UPKEEP_MS_MAX) break
-    const error = await transact(async (sql) => {
-      const [found] = await sql.rows<{ args: string | null }>(query)
-      if (found?.args != null) await sql.run(`CALL ducklake_${name}('${LAKE}', ${found.args})`)
-    }).then(() => undefined, asSyncError)
+    const step = async () => {
+      if (await transact((sql) => run(sql, name, query))) await transact(renewSchema)
+    }
+    const error = await step().then(() => undefined, asSyncError)
     if (error === undefined) left -= 1
     else failed.push(`${error.code}: ${error.message}`)
   }
@@ -85,6 +85,31 @@ async function record(sql: Sql, upkeep: LakeUpkeep): Promise<LakeUpkeep> {
   await sql.run(`DELETE FROM tidemark.settings WHERE name = 'lake_upkeep'`)
   await sql.run(`INSERT INTO tidemark.settings VALUES ('lake_upkeep', $1)`, [JSON.stringify(upkeep)])
   return upkeep
+}
+
+/** Runs a step. Returns true if its commit drops tables of the catalogue, so that the schema has to be renewed again. */
+async function run(sql: Sql, name: string, query: string): Promise<boolean> {
+  const [found] = await sql.rows<{ args: string | null }>(query)
+  if (found?.args == null) return false
+  await sql.run(`CALL ducklake_${name}('${LAKE}', ${found.args})`)
+  if (name !== FLUSH) return false
+  const [tables] = await sql.rows<{ drops: boolean }>(
+    `SELECT count(*) > count(DISTINCT table_id) AS drops FROM ${IN}inlined_data_tables`,
+  )
+  if (tables?.drops === true) await renewSchema(sql)
+  return tables?.drops === true
+}
+
+/**
+ * Makes other processes read the names of the catalogue's tables again, by a change that changes nothing. After a flush,
+ * DuckLake drops the emptied tables of earlier columns. A process that knows their names would read them and fail
+ * (duckdb/ducklake#1305), and with PostgreSQL its DuckDB would stop (#1469). The drop comes a moment after the commit.
+ */
+async function renewSchema(sql: Sql): Promise<void> {
+  const [view] = await sql.rows<{ comment: string | null }>(
+    `SELECT comment FROM duckdb_views() WHERE database_name = '${LAKE}' AND schema_name = 'tidemark' AND view_name = 'freshness'`,
+  )
+  await sql.run(`COMMENT ON VIEW tidemark.freshness IS ${text(view?.comment ?? '')}`)
 }
 
 const CATALOGUE = `__ducklake_metadata_${LAKE}`
@@ -109,6 +134,8 @@ async function figuresOf(sql: Sql): Promise<LakeFigures> {
 
 /** The name of a DuckLake function, and a query for its arguments. If the query returns NULL, the step does nothing. */
 type Step = readonly [name: string, query: string]
+
+const FLUSH = 'flush_inlined_data'
 
 const args = (all: string): string => `SELECT ${text(all)} AS args`
 
@@ -152,7 +179,7 @@ async function stepsOfTables(sql: Sql): Promise<Step[]> {
         SELECT deleted, sum(bytes) OVER (ORDER BY deleted DESC) - bytes AS others FROM (${FILES}) WHERE table_id = ${id} AND deleted > 0)
       WHERE others < ${REWRITTEN_BYTES_MAX} AND deleted >= ${small >= SMALL_FILES_MAX ? 0 : DELETED_PART_MAX}`
     return [
-      ['flush_inlined_data', args(`table_name => ${name}, schema_name => ${schema}`)],
+      [FLUSH, args(`table_name => ${name}, schema_name => ${schema}`)],
       ['rewrite_data_files', rewritten],
       ['merge_adjacent_files', args(`${name}, schema => ${schema}, max_compacted_files => ${MERGED_FILES_MAX}`)],
     ]
