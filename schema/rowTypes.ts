@@ -78,7 +78,7 @@ const qualified = ({ schema, name }: RowTable): string => (schema === 'main' ? n
 const interfaceName = (table: RowTable): string =>
   qualified(table).replaceAll(/(?:^|[^a-z0-9]+)([a-z0-9])/gi, (_, first: string) => first.toUpperCase())
 
-/** Returns a document of JSON Schema 2020-12. Example of a definition: `#/$defs/current.events`. */
+/** Returns a JSON Schema (2020-12) that defines the rows of each table. Example: `#/$defs/current.events`. */
 export const jsonSchemaOf = (tables: readonly RowTable[]): object => ({
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   description: 'Made by "tidemark schema --format json-schema": rows as "tidemark query --format json" prints them',

@@ -15,7 +15,7 @@ import { type BackfillRequest, nameBackfill } from '../../src/sync/backfill/back
 import type { BackfillBooks } from '../../src/warehouse/books/backfills.ts'
 import type { Requests } from '../queue/requests.ts'
 
-/** Runs a backfill. The outcome contains its error. A failed window does not stop the other windows. */
+/** Runs a backfill. Errors are in `outcome`. A failed window does not stop the other windows. */
 export async function backfillRun(
   context: SyncContext,
   { backfillId, report, from, to }: BackfillJob,

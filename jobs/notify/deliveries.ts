@@ -35,7 +35,7 @@ export class Deliveries {
     this.receivers = parts.config.notify?.receivers ?? []
     const { memory } = parts.book
     const states = this.receivers.map(({ name, takes }) => {
-      // A new receiver of notices starts with the conditions that have not ended.
+      // A receiver that is new in the settings first receives the notices of conditions that have not ended.
       const waiting = takes === 'notices' ? Object.values(memory.firing) : []
       return [name, memory.receivers[name] ?? { waiting, cursors: {} }] as const
     })

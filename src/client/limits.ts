@@ -5,7 +5,7 @@ import { DAY_MS, MINUTE_MS, SECOND_MS } from '../instant.ts'
 const MEBIBYTE = 1_024 * 1_024
 
 export const DEFAULT_LIMITS = {
-  /** A reachable service opens a connection within 1 s, or within 4 s if a packet is lost. */
+  /** 10 s are enough: a reachable service opens a connection within 1 s, or within 4 s if a packet is lost. */
   connectMs: 10 * SECOND_MS,
   headersMs: HEAD_MS_MAX,
   bodyMs: 30 * SECOND_MS,

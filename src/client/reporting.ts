@@ -63,7 +63,7 @@ export interface ReportRequest<T> {
   path: string
   body: Readonly<Record<string, unknown>>
   scope?: string | undefined
-  /** After a 403, all later reads of the report fail (`report`, the default) or only this read (`request`; spec §7). */
+  /** A 403 forbids the whole `report` (the default: later reads fail at once) or only this `request` (spec §7). */
   forbids?: 'report' | 'request' | undefined
   /** Incremental runs are `first` (the default). Backfills are `behind`, and get at least one in eight requests. */
   priority?: Priority | undefined

@@ -9,7 +9,7 @@ import { duration } from '../words.ts'
 import type { Pause } from '../warehouse/books/books.ts'
 import type { AllSettings, ReportSettings } from './backend.ts'
 
-/** Returns an item if settings were edited since the start. Names their keys, not their values: these may be secret. */
+/** Returns an item with the keys of settings edited since the worker's start. Leaves out values: they may be secret. */
 export async function settingsAttention(editedKeys: () => Promise<readonly string[]>): Promise<Attention[]> {
   const keys = await editedKeys().catch((error: unknown) => [asSyncError(error).message])
   const why = `This worker still uses the settings of its start. Edited since: ${keys.join(', ')}`

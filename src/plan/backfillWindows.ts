@@ -59,7 +59,7 @@ export function windowsByTime({ since, until }: Range): WindowRange[] {
 export interface RequestCosts {
   readonly pageRows: number
   readonly answer: 'envelope' | 'array'
-  /** True if rows have no deletion flag: each window is then read again without deleted rows. */
+  /** True if each window is read with and without deleted rows, because the rows have no deletion flag. */
   readonly readsTwice: boolean
 }
 

@@ -8,7 +8,7 @@ import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 const SPARSE = 0.1
 /** After each sparse slice, the next slice is this many times longer, if totals show that later rows exist. */
 const SPARSE_GROWTH = 3
-/** After 3 overfull slices, a slice no longer than `#goodLength` is assumed to have many rows at one instant. */
+/** If 3 slices were overfull and a slice is no longer than `#goodLength`, many of its rows seem to have one time. */
 const HEAP_FAILURES = 3
 /** After more overfull slices without totals, `SHRINK` limits the next slice too: cuts by row times do not help. */
 const HINTED_FAILURES_MAX = 3
@@ -120,7 +120,7 @@ export class SpanQueue {
     if (!isSparse) this.#lastOverfullTotal = undefined
     if (!isSparse) this.#heapSigns = 0
     this.#sparseInARow = isSparse ? this.#sparseInARow + 1 : 0
-    // If a proven span exceeds one page, many rows share one time. Such a span does not show the density elsewhere.
+    // If slices are planned for one page, a span with more rows has many rows at one time. Its density is not typical.
     if (rows <= this.#pageRows || this.#pagesEach > 1) {
       const from = Math.max(span.since, Math.min(this.#earliestStamp ?? span.since, span.until - 1))
       this.#density.saw(span.until - from, rows)

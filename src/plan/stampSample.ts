@@ -11,7 +11,7 @@ export interface SampleHint {
   readonly heapAt?: Instant
   /** The earliest modification time in the response. The span probably has no rows before it. */
   readonly from: Instant
-  /** Rows per microsecond. Replaces `cuts` if the newest rows are first, because the page then lacks the oldest. */
+  /** Rows per microsecond. Set instead of `cuts` if the newest rows are first, because the page may lack the oldest. */
   readonly rate?: number | undefined
 }
 
@@ -60,7 +60,7 @@ const timesIn = ({ since, until }: Span, stamps: RowStamps): readonly Instant[] 
 
 type Order = 'exact' | 'ascending' | 'descending' | 'none'
 
-/** Returns how the rows are sorted by time. `exact` is `ascending` with equal times in all time fields of each row. */
+/** Returns how the rows are sorted by time. `exact`: ascending, and all time fields of a row are equal. */
 function orderOf(rows: readonly RowStamps[]): Order {
   const columns = rows[0]?.length ?? 0
   const agreeing = rows.filter((stamps) => stamps.every((at) => at === stamps[0])).length

@@ -82,7 +82,7 @@ interface OpenSegment {
   readonly rejected: StagedReject[]
 }
 
-/** The value of `OpenFile.field` for the file with the rows. Other files have the name of a collection there. */
+/** The `field` of a file with rows. In a file with a collection's items, `field` is the name of the collection. */
 const ROWS = ''
 
 /** Each write appends to the end of the file, even after `takeBack` has shortened the file. */

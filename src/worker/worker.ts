@@ -68,7 +68,7 @@ export async function runWorker(shell: WorkerShell, options: WorkerOptions): Pro
   const consumers = new JobConsumers({ store, clock, log, locks })
   let pulls = false
   const startPulling = () => {
-    // Workers of a lake take no windows from the queue, because other workers cannot read the files that they pull.
+    // Workers of a shared lake do not pull for each other: the loading worker could not read another worker's files.
     if (!pulls && roles.has('pull') && !sharesQueue(config)) {
       makePrivateFolder(config.staging)
       consumeWindows(consumers, { requests, client, clock, settings: settingsOf(config), observe })

@@ -23,7 +23,7 @@ export interface SliceSource {
   readonly axis: 'window' | 'created'
   readonly policy: WalkPolicy
   readonly terms: WalkTerms
-  /** Undefined if only the keys of rows are needed, as in the second read of budgets. */
+  /** Receives the rows. Undefined if only their keys are needed, as in the second read of budgets. */
   readonly rows?: RowSink | undefined
   readonly concurrency: number
   readonly observe?: Observe | undefined

@@ -11,7 +11,7 @@ export async function recordRequests(sql: Sql, entries: readonly RequestEntry[],
   if (rows !== '') await sql.run(`INSERT INTO tidemark.requests ${counted}`)
 }
 
-/** The cost and the changes of a report's runs are measured over this number of days. */
+/** A report's requests per run and changed rows per day are computed from its runs in this number of days. */
 const MEASURED_DAYS = 7
 /** The assumed number of requests of a run, if none was measured. */
 const COST_UNKNOWN = 2

@@ -38,7 +38,7 @@ export type AroundStatement = <T>(sql: string, run: () => Promise<T>) => Promise
 /** Receives some rows of a query result. Returns false if it needs no more rows. */
 export type TakeRows = (rows: readonly (readonly Cell[])[], columns: readonly string[]) => Promise<boolean>
 
-/** Returns how many compactions of row groups a COMMIT may run per table, given the result of its transaction. */
+/** Returns from a transaction's result how many compactions its COMMIT may run per table (`max_vacuum_tasks`). */
 type CompactionLimit<T> = (result: T) => number
 
 /** Makes DuckDB join tables in written order. DuckDB's own order is bad, because it assumes 42 rows in any file. */

@@ -103,7 +103,7 @@ async function correctKeys(sql: Sql): Promise<void> {
       FROM child_items)`)
 }
 
-/** Deletes replaced children and marks missing children as deleted. Then `child_items` has only children to write. */
+/** Deletes replaced children, and unchanged items from `child_items`. Marks children that were not sent as deleted. */
 async function replaceStoredChildren(sql: Sql, group: Group): Promise<void> {
   const [{ table, history, loadId }] = group as readonly [ChildMerge, ...ChildMerge[]]
   await sql.run(createHeldSql(group))

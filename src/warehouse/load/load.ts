@@ -201,7 +201,7 @@ async function insertNew(sql: Sql, load: Reading & { readonly loadId: number }):
       FROM ${target} WHERE _load_id = ${loadId}`)
   }
   const [found] = await insert().catch(throwAsLoadRefused(load))
-  // If a key is repeated, or a key does not fit its column, there are fewer keys than rows.
+  // There are fewer keys than rows if a key is repeated, or if a row was left out because a value does not fit.
   if (found === undefined || found.keys !== segment.rows || found.held > 0) throw NOT_ALL_NEW
   return { ...NO_COUNTS, inserted: segment.rows, deleted: found.deleted }
 }

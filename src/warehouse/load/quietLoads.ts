@@ -47,7 +47,7 @@ export function quietLoads({ database, fences, begun }: QuietParts) {
       database.postpone(commit)
       return { ...NOTHING, loadId: 0, changes: [] }
     },
-    /** Returns the scope's mark from the newest kept load that moved it. Undefined if no kept load has moved it. */
+    /** Returns the scope's newest mark that is not committed yet. Undefined if the warehouse has the newest mark. */
     lastWindow: (report: string, scope: string): LastWindow | undefined => {
       const all = added.flatMap((load) =>
         load.report.name === report ? load.closes.map((each) => [load, each] as const) : [],

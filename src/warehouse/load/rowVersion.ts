@@ -65,7 +65,7 @@ export async function splitDuplicates(sql: Sql, load: Reading, staged: readonly 
   const { shapes } = load.segment.catalog
   const columns = staged.map((column) => column.name)
   const earlier: string[] = []
-  // This loop ends, because each new table has fewer rows of each key than the table from which it is filled.
+  // The loop ends, because each pass copies fewer rows of a key to the new table: the newest row is left out.
   for (let from = 'staged'; ; from = earlier[0] as string) {
     await sql.run(`
       CREATE OR REPLACE TEMP TABLE newest AS SELECT tid FROM (${newestOfKeySql(load, columns, from)}) n(tid)`)

@@ -53,7 +53,7 @@ export async function probePartTotals({ source, slice }: ProbedSlice, parts: rea
   return sum >= Math.min(before, now) && sum <= Math.max(before, now) ? 'add up' : 'differ'
 }
 
-/** Returns whether a trail has entries before or after the returned entries. No other request finds such entries. */
+/** Requests the times before and after the entries `seen` of an audit trail. Returns whether more entries are there. */
 export async function probeOutside(source: SliceSource, span: Span, seen: readonly FetchedPage[]): Promise<boolean> {
   const stampsIn = (pages: readonly FetchedPage[]): Instant[] =>
     pages.flatMap(({ page }) => stampsOf(source.pages.report, page).flat()).filter((at) => at !== undefined)
