@@ -153,7 +153,7 @@ const waitingError = ({ code, message, cure, report }: SyncError): SyncError =>
 
 interface LeaseRequest {
   readonly name: string
-  /** The kind of run, or a backfill's identifier. A holder with the same value is cancelled, another one is awaited. */
+  /** Kind of run, or identifier of a backfill. `hold` waits for any holder, after cancelling one with equal `as`. */
   readonly as: string
   readonly signal: AbortSignal
   readonly cancel: () => void

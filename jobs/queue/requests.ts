@@ -129,7 +129,7 @@ export class Requests {
   async promoteMisdated(nowMs: number): Promise<number> {
     let promoted = 0
     for (const name of QUEUES) {
-      // Skips ticks, because `schedulersIn` (jobs/schedule) corrects their times.
+      // Leaves ticks alone: `schedulersIn` (jobs/schedule) replaces schedulers whose next tick is too late.
       const delayed = name === 'ticks' ? [] : await this.queue(name).getDelayed()
       for (const job of delayed) {
         const putOffMs = Math.max(job.timestamp, job.processedOn ?? 0)

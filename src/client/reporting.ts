@@ -73,7 +73,7 @@ export interface ReportRequest<T> {
 
 export interface Answer<T> {
   value: T
-  /** The Date header of the response, in whole seconds. Without it, an estimate from earlier headers, or our time. */
+  /** The service's time: the header Date (whole seconds). Without this header, an estimate or this machine's time. */
   servedAt: Instant
   /** The earliest time that the service's clock may have shown when the request was sent. */
   askedAt: Instant

@@ -12,7 +12,7 @@ const PLANNED_LOADS_MAX = 2
 /** A walk requests at most 8 times `page_size` rows per page, because a service may fail to build larger responses. */
 const USUAL_PAGES_MAX = 8
 const SPEC_PAGE_SIZE_MAX = 10_000
-/** After rows have moved between pages, old rows are read in slices of about 8 pages and at most 16 pages. */
+/** Pages per slice of old rows after rows moved between pages. A span of at most twice this length is cut in half. */
 const MOVED_PAGES = 8
 
 export const isOld = ({ slice: { span }, terms }: Case): boolean => span !== undefined && span.until <= terms.youngFrom
@@ -111,7 +111,7 @@ export function learnWalked(given: Case): PagingProfile {
   return isPaged && walk.repeats === 0 && walk.distinct > walk.firstRows ? learnFull(given) : given.profile
 }
 
-/** Returns the paging profile after two walks agreed. Raises `fullPageRows` if a page of this run had more rows. */
+/** Returns the profile after two equal walks. Raises `fullPageRows` if their last page, not a full one, reaches it. */
 export function learnAgreed({ profile, seen: { walk } }: Case): PagingProfile {
   const { fullPageRows = Number.POSITIVE_INFINITY, longestOfRun } = profile
   const isOutdated = walk.lastRows >= fullPageRows && walk.lastRows < longestOfRun
@@ -232,7 +232,7 @@ export function nextSize(given: Case): number {
   if (!terms.keyed) return size
   const isCutOff = walk.cutOff(profile) !== undefined
   const mayBeLast = isCutOff || (walk.page2Repeats && walk.firstRows === size) || mayBeOnlyPage(walk)
-  // With a smaller page size, page 2 has other rows than page 1 unless the service ignores page numbers.
+  // With `fewer` rows a page, page 2 has the next row, unless the service ignores page numbers and repeats page 1.
   const fewer = Math.min(size, walk.firstRows) - 1
   if (mayBeLast && size === terms.pageSize && fewer > 0) return fewer
   if (!isCutOff && (slice.span === undefined || isWhole || walk.repeats === 0)) return size
@@ -241,7 +241,7 @@ export function nextSize(given: Case): number {
   return Math.max(size, rows)
 }
 
-/** Returns whether the total is reliable for cuts. It may be too low if an earlier page had more rows than page 1. */
+/** Returns whether the span may be cut by its total. If an earlier page was longer than page 1, the total may be too low. */
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
   canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 

@@ -11,7 +11,7 @@ export interface LastPage {
 
 /** Distances from a full page to the pages that are requested at once while no page without rows is known. */
 const LEAPS = [4, 16, 64, 256] as const
-/** Distances by which a guess is probably too high: the pages that are requested at once below it. */
+/** If the guessed page has no rows, the pages at these distances before it are requested at once. */
 const LEAPS_BACK = [1, 4, 16] as const
 /** Pages requested at once between a full page and a page without rows. More need fewer rounds, but more requests. */
 const CUTS = 2

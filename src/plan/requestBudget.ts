@@ -36,7 +36,7 @@ export function planRuns(
   demands: readonly (Pick<RequestUse, 'cost' | 'changes'> & { readonly runsMax: number })[],
   budget: number,
 ): readonly number[] {
-  // √(changes / cost) minimises the mean age of changed rows.
+  // With runs in proportion to √(changes / cost), the mean age of changed rows is the lowest that the budget allows.
   const runsAt = (factor: number) =>
     demands.map(({ changes, cost, runsMax }) => Math.min(runsMax, factor * Math.sqrt((1 + changes) / cost)))
   const requestsAt = (factor: number) =>

@@ -50,7 +50,7 @@ export interface Findings {
   readonly firstNumber?: 'asked'
   /** `unclear`: page 0 has rows, but rows have moved since the walk, so it may not be the first page. */
   readonly pageZero?: 'asked' | 'unclear'
-  /** The last page, or how to cut a span whose rows exceed one load. `not found`: the search was inconclusive. */
+  /** The last page or, if it is more than one load away, how to cut the span. `not found`: no clear result. */
   readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'
   readonly counted?: Walk
   /** True if rows exist after the last page or, in an audit trail, before or after all returned entries. */
@@ -80,7 +80,7 @@ export interface Evidence {
   readonly claim: Claim
   readonly sentNumber: number
   readonly found: Findings
-  /** True if the service refused a page larger than usual. Such a page is the last way to prove the slice complete. */
+  /** True if the service refused one large page with all rows. No other way to prove the slice complete is left. */
   readonly isRefused?: boolean
 }
 

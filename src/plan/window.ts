@@ -35,8 +35,8 @@ export const FIRST: Before = { mark: undefined }
 
 /** Returns the next incremental window. It begins earlier if the service's clock was set back (contract §5.1). */
 export function nextWindow(before: Before, clock: Instant, rules: WindowRules): Window {
-  // The window ends now. With an earlier end, the service, which filters rows by their newest time, would never return
-  // a row that is edited every few seconds (§5.5).
+  // The window ends now, because the service filters rows by the time of their last edit. With an earlier end, the
+  // service would never return a row that is edited every few seconds (contract §5.5).
   const until = plusMs(clock, CLOCK_GRAIN_MS)
   const { mark } = before
   if (mark === undefined) return { since: rules.sinceRequired ? rules.start : undefined, until, clock }

@@ -20,7 +20,7 @@ const PROGRAM = fileURLToPath(new URL('./readerMain.ts', import.meta.url))
 const MIB = 2 ** 20
 /** Memory in addition to DuckDB's limit, for Node itself and for rows on their way to the parent process. */
 const MEMORY_BESIDE = 384 * MIB
-/** V8 reserves this memory for compiled code. The kernel's limit includes reserved memory. */
+/** Added to the kernel's limit, because this limit also counts the memory that V8 reserves for compiled code. */
 const MEMORY_RESERVED = 512 * MIB
 /** Stack size per thread. Nested statements need a large stack, but each stack counts toward the memory limit. */
 const STACK_KIB = 4_096

@@ -208,7 +208,7 @@ const QUESTIONS: Readonly<Record<string, (survey: Survey) => Answer | Promise<An
   },
 }
 
-/** Reads all pages again. For each edit that the first read missed, returns the edit's age (ms) at the first read. */
+/** Reads all pages again. For each edit that appears only now, returns the ms from the edit to the first read. */
 async function hiddenTimes({ pages, question, read }: Survey): Promise<readonly number[]> {
   // An edited row can move to any page, so all pages are read again.
   const reread = await Array.fromAsync(read, ({ number }) => pages.readLaterPage(question, number))

@@ -113,7 +113,7 @@ export class Difference {
     const rowsThere = [...stamps.values()].filter(([text = '']) => texts.has(text)).length
     const pageRows = rowsAPage(this.pages.profile, this.pages.pageSize)
     const isHeap = rowsThere > (spans.length * pageRows) / 2
-    // This reread would take too many requests.
+    // Skips a reread with too many requests: many rows share these times, or the slice has few pages for its spans.
     if (isHeap || 2 * spans.length > slice.rows / pageRows) return missing
     const without = await this.#slices(spans)
     const last = collectStamps(this.#plan.declaration)

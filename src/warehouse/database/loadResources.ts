@@ -65,7 +65,7 @@ async function withLongRows<T>(
   return withSetting(database, ['memory_limit', `${Math.ceil(limit)}MiB`], work)
 }
 
-/** `setting` is the configured limit in MiB. The other fields are MiB added for large tables, and for new rows by report. */
+/** The parts of DuckDB's memory limit in MiB: configured, added for large tables, added for new rows of each report. */
 interface MemoryLimit {
   readonly setting: number
   forRows: number

@@ -27,9 +27,9 @@ export function settings(options: FileOptions): Record<string, string> {
   }
 }
 
-/** Most COMMITs do only this many compactions. With DuckDB's default (100), small loads could rewrite large tables. */
+/** The usual limit of compactions per COMMIT. With DuckDB's default (100), small loads could rewrite large tables. */
 export const COMPACTIONS_MIN = 1
-/** Number of replaced rows that allow a load one extra compaction. Replaced rows leave unused space behind. */
+/** A load may make one more compaction per this number of replaced rows, because they leave unused space behind. */
 const REPLACED_A_COMPACTION = 30_720
 /** A load that adds at least this number of rows and replaces none needs no compaction. */
 const ADDED_MANY = 10_000

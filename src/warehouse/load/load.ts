@@ -206,7 +206,7 @@ async function insertNew(sql: Sql, load: Reading & { readonly loadId: number }):
   return { ...NO_COUNTS, inserted: segment.rows, deleted: found.deleted }
 }
 
-/** Writes the staged rows. If there are none, only deletes the stored audit entries in the load's entry windows. */
+/** Writes the staged rows. If an audit load has none, deletes the stored entries in the time windows that it read. */
 async function writeRows(sql: Sql, load: Writing): Promise<LoadCounts> {
   const { staged } = load
   const { entryWindows } = load.input
