@@ -52,7 +52,7 @@ function togetherAtOnce(schedulers: readonly ReportScheduler[]): readonly Schedu
 /** Reports that begin within this time begin together, because one wake-up of the process then serves all of them. */
 const TOGETHER_MS = 10_000
 
-/** `share` delays a run, so that not all reports begin together. Example: 0.5 with 10 min means minute 5, 15 and 25. */
+/** Delays runs by `share` of the interval to spread the reports. Example: 0.5 of 10 min means minute 5, 15 and 25. */
 function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Scheduler['repeat'] {
   const { every, everyMs } = rhythm
   // The offset is at least 1, because BullMQ runs a scheduler with the offset 0 at once.

@@ -190,7 +190,7 @@ class Client implements AsyncDisposable {
     const context = { report, scope, redactor: this.#redactor }
     const refusal = refusalOf(answer, context)
     if (refusal !== undefined) {
-      // Later reads throw the stored error without a request. So it has no Retry-After, which would begin a new pause.
+      // Each later read throws the stored error. With a Retry-After, the error would begin a new pause each time.
       const stored = refusalOf({ ...answer, retryAfterMs: undefined }, context) ?? refusal
       if (answer.status === 401 || (answer.status === 403 && forbids !== 'request')) this.#refusals.set(report, stored)
       throw refusal

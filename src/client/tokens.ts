@@ -136,7 +136,7 @@ export class TokenCache {
     return token
   }
 
-  /** Records that the service refused the credentials, here and in the store. Ignores an error of the store. */
+  /** Records the refused credentials, so that no process with this store sends them again. Ignores a store's error. */
   async #storeRefusal(store: TokenStore | undefined): Promise<void> {
     this.#refusal = 'ours'
     await store?.refuse().then(

@@ -60,7 +60,7 @@ export const CONSOLE_TOKEN = 'TIDEMARK_CONSOLE_TOKEN'
 export const CONSOLE_VIEW_TOKEN = 'TIDEMARK_CONSOLE_VIEW_TOKEN'
 export const SERVE_TOKEN = 'TIDEMARK_SERVE_TOKEN'
 export const REPORTS = 'TIDEMARK_REPORTS'
-/** Variables that Tidemark reads outside of the configuration. Only the check for misspelt names needs them here. */
+/** Variables that are not settings. They are listed so that the check for misspelt names accepts them. */
 const OTHERS = ['TIDEMARK_CONFIG', 'TIDEMARK_LOG_LEVEL', 'TIDEMARK_LAUNCHED']
 
 export type Environment = Readonly<Record<string, string>>

@@ -43,7 +43,7 @@ export async function readSecretFile(file: string, name: string): Promise<Secret
   if (typeof text !== 'string') return { problem: `the file with the ${name} cannot be read (${text.code})` }
   const secret = secretIn(text)
   if (secret === undefined) return { problem: `the file with the ${name} is empty` }
-  // A secret reads its file again later. While the file is missing or empty, the old secret stays in use.
+  // `readAgain` reads a replaced secret from the file. While the file is missing or empty, the old secret stays in use.
   return new Secret(secret, async () => secretIn(await contentOf(file)))
 }
 

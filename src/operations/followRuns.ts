@@ -23,7 +23,7 @@ export async function followRuns(reports: readonly ReportName[], options: Follow
   const { signal } = caller
   const ended = new Map<ReportName, EndedRun>()
   const all = Promise.withResolvers<void>()
-  // The caller can abort before this promise is awaited. Then Node would report an unhandled rejection.
+  // Without this handler, Node reports an unhandled rejection if the caller aborts before `all.promise` is awaited.
   all.promise.catch(() => undefined)
   await runs.others?.refresh()
   const before = runs.begun

@@ -104,7 +104,7 @@ export const learnSingle = ({ profile, terms, seen: { walk } }: Case): PagingPro
 export const learnFull = ({ profile, seen: { walk } }: Case): PagingProfile => sawFullPage(profile, walk.firstRows)
 export const learnFollowed = (given: Case) => (continuesOnPage2(given) ? learnFull(given) : given.profile)
 
-/** Returns the paging profile after a walk. If the walk has several pages and no repeated row, page 1 was full. */
+/** Returns the paging profile after a walk. If later pages had other rows and repeated none, page 1 was full. */
 export function learnWalked(given: Case): PagingProfile {
   const { attempt, stage, walk } = given.seen
   const isPaged = attempt === 1 && stage === 'the end' && walk.firstTotal !== undefined

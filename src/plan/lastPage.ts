@@ -13,7 +13,7 @@ export interface LastPage {
 const LEAPS = [4, 16, 64, 256] as const
 /** If the guessed page has no rows, the pages at these distances before it are requested at once. */
 const LEAPS_BACK = [1, 4, 16] as const
-/** Pages requested at once between a full page and a page without rows. More need fewer rounds, but more requests. */
+/** Pages per search round between a full page and an empty page. A higher value saves rounds, but costs requests. */
 const CUTS = 2
 
 /**

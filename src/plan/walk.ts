@@ -121,7 +121,7 @@ export class Walk {
     if (page.totalCount !== undefined) this.#totals.add(page.totalCount)
   }
 
-  /** Records a page that repeats the page before it. After the last page, such a page does not count as `repeats`. */
+  /** Records a page that equals the page before it. Adds to `repeats`, unless the service only repeats its last one. */
   #sawAgain({ rowCount, totalCount }: WalkPage): void {
     const isBehindLast =
       totalCount === undefined ? this.#highest !== 1 : this.rows === totalCount && totalCount === this.totalCount

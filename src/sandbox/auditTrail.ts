@@ -1,4 +1,4 @@
-/** Audit entries: who changed which row (spec §2). Some entries exist twice at the same instant, as specified. */
+/** Generates audit entries: who changed which row (spec §2). Some entries exist twice: Tidemark must store both. */
 import { draw, pick } from './dice.ts'
 import type { Row, TrailEntry } from './table.ts'
 import { formatTicks } from './ticks.ts'

@@ -57,7 +57,7 @@ export class ObjectCatalog {
   readonly shapes: (readonly string[])[] = []
   root = rootNode()
   readonly #byName = new Map<string, CatalogField>()
-  /** Contains the names of the two fields with which each staged line begins, so that no other field gets them. */
+  /** Names that a new field can't have in staged lines: at first the line's two own fields, then also all fields. */
   readonly #stagedNames = new Set([ORDINAL_FIELD, SHAPE_FIELD])
   readonly #shapeNumbers = new Map<string, number>()
   readonly #collections: ReadonlySet<string>

@@ -164,7 +164,7 @@ class PageScan {
       i = json.next(i, CLOSE_OBJECT, 'the envelope')
     }
     if (!hasItems) throw json.malformed(at, 'an envelope with items')
-    // Some services send null for an empty list. Without a total, null could also mean that the service failed.
+    // Null instead of rows can mean an empty list or a failure of the service. So null is accepted only with a total.
     if (nullItems !== undefined && this.#envelope.totalCount === undefined)
       throw json.malformed(nullItems, 'an array of rows')
     return i + 1

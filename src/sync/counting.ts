@@ -153,7 +153,7 @@ async function latenessMs(
 ): Promise<number> {
   let ms = Math.max(plan.config.overlapMs, SECOND_MS)
   if (comparedAt === undefined) return ms
-  // Rows do not contain their creation time, so each request goes back twice as far until no missing row is returned.
+  // Rows lack a creation time, but a request can be limited by it. Doubles `ms` until no missing row is 2 × `ms` old.
   const since = span.since ?? (0 as Instant)
   for (let until = minusMs(comparedAt, 2 * ms); until > since; until = minusMs(comparedAt, 2 * ms)) {
     const { page } = await source.pages.read({ ...source.question, expand: [], created: { since, until } }, 1)

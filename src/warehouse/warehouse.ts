@@ -57,7 +57,7 @@ export interface WarehouseSettings {
   readonly lake?: LakePlace | undefined
   readonly publishBy?: PublishBy | undefined
   readonly around?: AroundStatement | undefined
-  /** Set only by `tidemark move`: the `numberMark` of the old warehouse. The warehouse opened here must be new. */
+  /** Only for `tidemark move`: the old warehouse's `numberMark`. The new one keeps it, as row hashes depend on it. */
   readonly movedFrom?: string | undefined
 }
 

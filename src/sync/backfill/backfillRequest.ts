@@ -1,4 +1,4 @@
-/** Finds the backfill that an operator requests. If a backfill of that range is open, the request continues it. */
+/** Finds the backfill for an operator's request: the open backfill of the same range, or otherwise a new backfill. */
 import { randomUUID } from 'node:crypto'
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { type Instant, formatInstant } from '../../instant.ts'

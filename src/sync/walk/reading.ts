@@ -177,7 +177,7 @@ export async function totalOfCreated(reading: Reading): Promise<CreationTotal> {
   for (let attempt = 1; attempt <= context.settings.limits.walkAttemptsMax; attempt += 1) {
     const clock = await serviceClock(context, plan.declaration, { currency: plan.scope })
     const created = { since: undefined, until: plusMs(clock, CLOCK_GRAIN_MS) }
-    // Requests this total twice: a row that is added meanwhile could make up for a row without a creation time.
+    // Requests the total of all rows before and after: an added row could hide that another row has no creation time.
     const before = await totalNow(reading)
     const total = await totalNow(reading, { created })
     const isSame = total !== undefined && before === (await totalNow(reading))

@@ -232,7 +232,7 @@ async function recordChangedRecords(sql: Sql, { input, report, staged }: Writing
   // All rows of `changes` and `retry` loads count as changed. In other loads, only written rows (table `win`) do.
   const requestsChanged = input.kind === 'changes' || input.kind === 'retry'
   const isRead = requestsChanged ? 'true' : 's.rowid IN (SELECT sid FROM win)'
-  // `seen_at` is only seconds old. If the trail was read later, the clock was set back, so the trail is due again.
+  // This load has just read the row (`seen_at`). If the trail was read later, the clock was set back: it is due again.
   const isDueAgain = `n.changed OR f.asked_at > n.seen_at + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
   for (const follower of input.followers ?? []) {
     const settle = report.newerBy.length === 0 ? '' : ` + INTERVAL ${follower.settleMs} MILLISECONDS`

@@ -92,7 +92,7 @@ export async function recordReconcileStep(sql: Sql, load: Writing, step: Reconci
 
 export interface ReconcileEnd extends ReconcilePlace, Deleting {
   readonly reconcileId: string
-  /** Keys of rows that the reconcile did not find, but that the service returned for another range of times. */
+  /** Keys that are not marked as deleted: the service returned their rows, with times before the report's `start`. */
   readonly keysElsewhere?: readonly string[]
   readonly allowMassDelete: boolean
 }

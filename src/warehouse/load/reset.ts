@@ -68,7 +68,7 @@ export async function endReset(sql: Sql, end: ResetEnd): Promise<number> {
   const { report, scope, currencies } = end
   const others = `t.target_currency NOT IN (${currencies.map(text).join(', ')})`
   const inScope = scope === '' ? 'true' : `(t.target_currency = ${text(scope)} OR ${others})`
-  // The service has returned the rejected rows too, so they are not absent.
+  // The service still returns rejected rows, so their older stored versions are not marked as deleted.
   await sql.run(`
     UPDATE tidemark.coverage SET refill_until = NULL, because = NULL WHERE report = ${text(report.name)} AND scope = ${text(scope)};
     CREATE OR REPLACE TEMP TABLE absent AS

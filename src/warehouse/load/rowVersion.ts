@@ -103,7 +103,7 @@ async function shapesWithMoreFields(sql: Sql, shapes: Shapes, pairs: string): Pr
 
 const renameSql = (table: string, to: string): string => `ALTER TABLE temp.main.${table} RENAME TO ${to}`
 
-/** Runs `merge` for each earlier table, oldest first, then for `staged`. Each is named `staged` while it is merged. */
+/** Runs `merge` for each earlier table, oldest first, then for `staged`. `merge` always finds its rows in `staged`. */
 export async function mergeInOrder<T>(sql: Sql, staged: StagedRows, merge: (rows: number) => Promise<T>) {
   const { earlier, rows } = staged
   const merged: T[] = []

@@ -42,7 +42,7 @@ export async function probeNarrower({ source, slice, first }: ProbedSlice, walk:
 
 const idsOf = (page: ScannedPage): (string | number)[] => [...page.keys, ...keylessOf(page)]
 
-/** Compares the totals of `parts` with the span's total. `add up`: pages are missing. `differ`: the total is wrong. */
+/** Checks the total of a span whose walks found fewer rows. `add up`: the parts' totals confirm it; else `differ`. */
 export async function probePartTotals({ source, slice }: ProbedSlice, parts: readonly Span[], before: number) {
   const totalOf = async (span: Span) =>
     (await source.pages.read(questionFor(source, span), 1)).page.envelope.totalCount ?? 0
