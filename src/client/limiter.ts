@@ -208,7 +208,7 @@ export class FairQueue<T> {
   }
 }
 
-/** The first limit. Slower responses lower a limit above it. At or below it, only an overload lowers the limit. */
+/** The limit at the start. Slower responses never lower the limit below this number. Only an overload does. */
 const STEADY_LIMIT = 4
 /** Responses count as slower if they take on average this many times the usual time. */
 const SLOWER = 1.5

@@ -49,7 +49,7 @@ export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): re
   return (walk.totalCount ?? 0) * share > walk.pageRows ? parts : undefined
 }
 
-/** Splits the span into old and young rows if the old rows can be counted and the old part is not the shorter one. */
+/** Splits the span into an old and a young part, if old rows can be counted and the old part is at least as long. */
 export function splitOffOld(given: Case): readonly Span[] | undefined {
   const { slice, terms } = given
   const { span } = slice

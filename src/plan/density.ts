@@ -9,7 +9,7 @@ const DENSITY_MEMORY = 0.5
 const DISPERSION_MEMORY = 0.8
 /** If a slice has 3 times more rows than expected, or less than a third, the estimate forgets all earlier slices. */
 const RESTART_FACTOR = 3
-/** Keeps `margin` in `plannedRows` at 1 or more: √(2 × ln(e^0.5)) = 1. */
+/** Lower bound of `worth` in `plannedRows`, so that its `margin` √(2 × ln(worth)) is at least √(2 × ln(e^0.5)) = 1. */
 const WORTH_MIN = Math.exp(0.5)
 /** A slice adds 0.25 × ln(its rows / expected rows) to `#trend`, or 0.1 × ln(…) if that may be due to chance. */
 const TREND_SHARE = 0.25

@@ -41,8 +41,8 @@ export function nextWindow(before: Before, clock: Instant, rules: WindowRules): 
   const { mark } = before
   if (mark === undefined) return { since: rules.sinceRequired ? rules.start : undefined, until, clock }
   const { until: end = mark, sincePreviousRunMs = 0 } = before
-  // If `clock` is before `end`, the service's clock was set back. Our clock may also have been set back, so the longer
-  // of both intervals is used.
+  // If `clock` is before `end`, the service's clock was set back. The window then begins earlier, by the time since the
+  // previous run or since `end`. The longer time is used, because our own clock may also have been set back.
   const began = minusMs(clock, Math.max(0, sincePreviousRunMs, millisBetween(clock, end)))
   const reached = earliest(mark, end, clock, latest(rules.start, began))
   return { since: minusMs(reached, rules.overlapMs), until, clock }

@@ -178,7 +178,7 @@ export class JsonBytes {
     this.escapes += 1
     const c = this.bytes[at + 1]
     if (c === LETTER_U) return this.#unicodeEscape(at)
-    // JSON allows these letters after a backslash: " \ / b f n r t.
+    // Besides u, JSON allows these characters after a backslash: " \ / b f n r t.
     if (c === QUOTE || c === BACKSLASH || c === 0x2f || c === 0x62 || c === 0x66 || c === 0x6e) return at + 2
     if (c === 0x72 || c === 0x74) return at + 2
     throw this.malformed(at + 1, 'an escape that JSON knows')

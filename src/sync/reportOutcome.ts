@@ -23,7 +23,7 @@ export const Figures = z.object({
   frozen: z.array(z.string()).readonly().default([]),
   /** Number of rows that the service returned only now, although an earlier window covered their modification time. */
   late: sum,
-  /** The longest (not total) delay in ms of the late rows, from modification to visibility. True delays may be longer. */
+  /** The longest time (ms, not a sum) that the service took at least to show a late row after its modification. */
   latenessMs: sum,
 })
 /** What a run has read and changed. */

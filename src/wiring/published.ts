@@ -9,7 +9,7 @@ import { type NewDataRequest, newDataSince } from '../warehouse/books/newData.ts
 import type { Sql } from '../warehouse/database/sql.ts'
 import { checkLayout } from '../warehouse/books/layout.ts'
 
-/** Opens the published copy or the lake. Throws WAREHOUSE_CORRUPT, WAREHOUSE_MISSING (also if access is denied). */
+/** Opens the published copy or the lake. Throws WAREHOUSE_CORRUPT, or WAREHOUSE_MISSING (also if access is denied). */
 export async function openPublished(
   { published, limits, lake }: Config,
   more: Pick<DatabaseOptions, 'spillDirectory'> = {},

@@ -117,7 +117,7 @@ export async function clampOf(pages: PageSource, question: Question, page: Scann
   if (page.rowCount === 0 || page.rowCount >= pages.pageSize) return undefined
   if (totalCount !== undefined) return totalCount > page.rowCount ? page.rowCount : undefined
   if (pages.report.answer === 'envelope') return undefined
-  // A bare array has no total. But if page 2 has new rows, page 1 was full, so the service limits the page size.
+  // A bare array has no total. But if page 2 has new rows, page 1 was full, so its row count is the limit.
   const seen = new Set(page.keys)
   const second = await pages.readLaterPage(question, 2)
   return second.page.keys.some((key) => !seen.has(key)) ? page.rowCount : undefined

@@ -1,7 +1,7 @@
 /** Delays redraws while the user presses an element: if a redraw replaced the element, its click would be lost. */
 import { after } from './clock.js'
 
-/** Maximum duration of a press. It is needed because a release outside the window can cause no event. */
+/** Maximum duration of a press. It is needed because a release outside the window may not cause an event. */
 const PRESS_MS_MAX = 3_000
 const TAP_MS_MAX = 400
 

@@ -36,7 +36,7 @@ async function hasUnflaggedRows(sql: Sql, { name: report }: Declaration): Promis
 /** The times of the stored rows are divided into about this many spans. */
 const DENSITY_SPANS = 512
 
-/** Returns parts of the span with about equally many rows, or undefined without rows or modification times. */
+/** Splits the span into parts with about as many rows each. Undefined if it has no rows, or rows have no such times. */
 async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Promise<CountedRange[] | undefined> {
   if (report.newerBy.length === 0) return undefined
   const inScope = scope === '' ? '' : ` AND target_currency = ${text(scope)}`

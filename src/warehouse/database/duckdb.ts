@@ -306,7 +306,7 @@ export class Database implements Sql, AsyncDisposable {
     try {
       return await read()
     } catch (error) {
-      // After an error, the transaction accepts only ROLLBACK. Until then, the statement ANY_ORDER would fail.
+      // After an error, the transaction accepts only ROLLBACK. Without it, the next statement (ANY_ORDER) would fail.
       await this.#connection.run('ROLLBACK').catch(() => undefined)
       throw error
     } finally {

@@ -12,7 +12,7 @@ import type { Loading, Merging, StagedColumn } from './loading.ts'
 import { isLaterSql, isNewerSql } from './rowVersion.ts'
 import { stampSql } from '../tables/tables.ts'
 
-/** Adds the counts of two merges. Takes late rows only from `other`, the later merge, so that no row counts twice. */
+/** Adds the counts of two merges of one load. Late rows are those of `other`, the later merge: both can count a row. */
 export const addCounts = (one: LoadCounts, other: LoadCounts): LoadCounts => ({
   inserted: one.inserted + other.inserted,
   updated: one.updated + other.updated,

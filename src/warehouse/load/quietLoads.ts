@@ -38,7 +38,7 @@ export function quietLoads({ database, fences, begun }: QuietParts) {
     await recordRequests(sql, requests, latest(...loads.map(({ serviceNow, now }) => serviceNow ?? now)))
   }
   return {
-    /** Keeps the load if it has no rows and no newer run has begun. Otherwise returns undefined. */
+    /** Postpones a load without rows until the next transaction. Undefined if it has rows or a newer run has begun. */
     add: (input: LoadInput): LoadResult | undefined => {
       const run = begun.get(input.runId)
       if (run === undefined || !isQuiet(input) || !fences.isNewest(input.fence)) return undefined

@@ -7,7 +7,7 @@ import { stampSql } from '../tables/tables.ts'
 /** A `Deviation` lists at most this number of keys. Other rows are only counted. */
 const KEYS_NAMED_MAX = 20
 
-/** How many rows deviate, and the keys of the first ones. */
+/** How many rows differ between service and copy, and the keys of up to `KEYS_NAMED_MAX` of them. */
 export interface Deviation {
   readonly rows: number
   readonly keys: readonly string[]

@@ -67,7 +67,7 @@ export async function probeOutside(source: SliceSource, span: Span, seen: readon
   for (const edge of edges) {
     if (edge.since !== undefined && edge.since > edge.until) continue
     const shown = stampsIn([await source.pages.read(questionFor(source, edge), 1)])
-    // A service that rounds the bounds may return the first or the last entry again. Such an entry is not new.
+    // A service that rounds the bounds may return rows of the time `begun` or `ended` again. Such rows are not missing.
     if (shown.some((at) => at < begun || at > ended)) return true
   }
   return false
