@@ -32,21 +32,13 @@ export class Difference {
   readonly #first: SliceSource
   /** Fetches the pages of the second and all later reads. These reads need only keys and stamps. */
   readonly pages: PageSource
-  /** Collects the stamps of the first read of the current slice. */
-  #seen: StampSink
 
   constructor(context: WalkContext, plan: DifferencePlan, first: SliceSource) {
     const { declaration: report, config } = plan
     this.#plan = plan
     this.#first = first
-    this.#seen = collectStamps(report)
     const catalog = new ObjectCatalog()
     this.pages = new PageSource(context, { report, pageSize: config.pageSize, catalog, profile: first.pages.profile })
-  }
-
-  /** Adds a page of the first read that has rows without a deletion flag. */
-  saw(page: FetchedPage): Promise<void> {
-    return this.#seen.add(page)
   }
 
   /**
@@ -54,38 +46,15 @@ export class Difference {
    * a later read with deleted rows, or '' if that read lacks the row too. Undefined if all rows have a deletion flag.
    */
   async goneKeys(slice: ProvenSlice, pageOf: PageOf): Promise<GoneKey[] | undefined> {
-    const seen = this.#seen.stamps
-    this.#seen = collectStamps(this.#plan.declaration)
     const unflagged = [...slice.keys].filter((key) => pageOf.has(key))
     if (unflagged.length === 0) return undefined
     const second = await this.#slices([slice.span], { rowsExpected: slice.rows })
     const missing = missingFrom(second, unflagged)
-    if (await this.#isUnchanged(missing, slice, pageOf)) return this.#goneKeysOf(missing, seen)
     const stamps = await this.#stampsOf(missing, slice, pageOf)
     const isSure = second.every(({ proof }) => proof === 'single')
-    return this.#goneKeysOf(isSure ? missing : await this.#confirmed(missing, slice, stamps), stamps)
-  }
-
-  #goneKeysOf(gone: readonly RowKey[], stamps: Stamps): GoneKey[] {
+    const gone = isSure ? missing : await this.#confirmed(missing, slice, stamps)
     const { declaration, scope } = this.#plan
     return gone.map((key) => [...wholeKey(declaration, key, scope), ...(stamps.get(key) ?? [''])])
-  }
-
-  /**
-   * Returns whether an old slice still has all rows of its first read, because its last page has the same rows as then.
-   * False, without a request, unless more than half of its pages have missing rows: few pages are read again instead.
-   */
-  async #isUnchanged(missing: readonly RowKey[], { keys, proof, span }: ProvenSlice, pageOf: PageOf): Promise<boolean> {
-    const pagesOf = (some: Iterable<RowKey>) => [...some].map((key) => pageOf.get(key) ?? Number.POSITIVE_INFINITY)
-    const numbers = pagesOf(keys)
-    const last = numbers.reduce((most, number) => Math.max(most, number), 1)
-    const isOld = proof === 'total' && span.until <= this.#first.terms.youngFrom
-    if (!isOld || 2 * new Set(pagesOf(missing)).size <= last || last === Number.POSITIVE_INFINITY) return false
-    const question = { ...this.#question(true), window: span }
-    const { page } = (await this.pages.read(question, last).catch(undefinedIfRefused)) ?? {}
-    const rows = numbers.filter((number) => number === last).length
-    const isSame = (key: RowKey) => keys.has(key) && pageOf.get(key) === last
-    return page?.rowCount === rows && page.keys.length === rows && page.keys.every(isSame)
   }
 
   /** Rereads the pages that contained these rows in the first read. If a row is missing now, reads the whole slice. */
@@ -148,13 +117,12 @@ export class Difference {
 /** For each row, the number of the page on which a walk last returned the row. */
 type PageOf = ReadonlyMap<RowKey, number>
 type Stamps = Map<RowKey | undefined, readonly string[]>
-type StampSink = RowSink & { readonly stamps: Stamps }
 
 const missingFrom = (slices: readonly ProvenSlice[], keys: readonly RowKey[]): readonly RowKey[] =>
   keys.filter((key) => !slices.some((slice) => slice.keys.has(key)))
 
 /** Returns a sink that collects row stamps, even from walks that are not proven. Rejected rows have no stamps. */
-function collectStamps(report: Declaration): StampSink {
+function collectStamps(report: Declaration): RowSink & { readonly stamps: Stamps } {
   const stamps: Stamps = new Map()
   const add = async ({ page }: FetchedPage): Promise<void> => {
     const rejected = new Map(page.rejected.map(({ key }) => [key, []]))

@@ -143,7 +143,6 @@ export class Reading implements AsyncDisposable {
     await this.intake.add(fetched, declaration.currency === undefined ? {} : { target_currency: scope })
     this.rows += page.rowCount
     if (declaration.includeDeleted !== undefined) for (const key of page.unflagged) this.#unflagged.set(key, number)
-    if (page.unflagged.length > 0) await this.#difference?.saw(fetched)
     const pages = before.pages + this.source.pages.pages
     const rows = before.rows + this.rows
     this.context.onProgress({ report: config.name, pages, rows, rowsExpected: page.envelope.totalCount })
