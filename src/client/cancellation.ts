@@ -2,14 +2,19 @@
 import { cancelled } from '../errors.ts'
 import { onAbort } from '../signals.ts'
 
+export interface LinkedSignal extends Disposable {
+  readonly signal: AbortSignal
+  abort(reason: unknown): void
+}
+
 /** Returns a signal that aborts as soon as a parent aborts. Disposing it removes its listeners from the parents. */
-export function linkedSignal(parents: readonly (AbortSignal | undefined)[]) {
+export function linkedSignal(parents: readonly (AbortSignal | undefined)[]): LinkedSignal {
   const controller = new AbortController()
   const followed = parents.filter((parent) => parent !== undefined)
   const links = followed.map((parent) => onAbort(parent, () => controller.abort(parent.reason)))
   return {
     signal: controller.signal,
-    abort: (reason: unknown) => controller.abort(reason),
+    abort: (reason) => controller.abort(reason),
     [Symbol.dispose]: () => links.forEach((link) => link[Symbol.dispose]()),
   }
 }

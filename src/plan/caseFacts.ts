@@ -241,7 +241,7 @@ export function nextSize(given: Case): number {
   return Math.max(size, rows)
 }
 
-/** Returns whether the span may be cut by its total. If an earlier page was longer than page 1, the total may be too low. */
+/** Returns whether the total may decide cuts. It may be too low if an earlier page was longer than page 1. */
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
   canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 

@@ -13,8 +13,9 @@ import { DAY_MS, formatInstant, fromMillis, HOUR_MS, MINUTE_MS, minusMs, plusMs 
 import { createLog } from '../../src/log.ts'
 import type { SyncSettings } from '../../src/sync/context.ts'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
-import { attachLake, type LakePlace } from '../../src/warehouse/database/lake.ts'
-import { lastUpkeep, type LakeUpkeep } from '../../src/warehouse/database/upkeep.ts'
+import type { Sql } from '../../src/warehouse/database/sql.ts'
+import { attachLake, type LakePlace, openLake } from '../../src/warehouse/database/lake.ts'
+import { keepLake, lastUpkeep, type LakeUpkeep } from '../../src/warehouse/database/upkeep.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { knockAt, TOKEN } from '../console/support.ts'
 import { aWorkshop, hasSaid, linesOf, OWNS, stop, until } from '../jobs/support.ts'
@@ -174,6 +175,40 @@ describe.each(['sqlite', 'postgres'] as const)('on a lake with its catalogue in 
     expect(counts).toEqual(counts.toSorted((a, b) => a - b))
     expect(await count()).toBe(25 * 12)
     for (const [id, rows] of seen) expect(await count(`AT (VERSION => ${id})`), `snapshot ${id}`).toBe(rows)
+  })
+
+  it('a load between any two steps of upkeeps leaves older snapshots as they were', async () => {
+    await using lake = await aLake(catalogue)
+    const one = await lake.open()
+    await using two = await openLake(lake.place, { memory: '512MB', threads: 1 })
+    const reader = await lake.read()
+    const countAt = async (id: number) => {
+      const [found] = await reader.rows<{ n: number }>(
+        `SELECT count(*) AS n FROM mine.main.events AT (VERSION => ${id})`,
+      )
+      return found?.n ?? 0
+    }
+    const seen = new Map<number, number>()
+    let loads = 0
+    const load = async () => {
+      const rows = [...rowsFrom(loads * 12, 'new'), ...rowsFrom(loads * 6, `again ${loads}`)]
+      await loadRows(one, events, rows, { observedAt: plusMs(systemClock.now(), loads * HOUR_MS) })
+      loads += 1
+      const [last] = await reader.rows<{ id: number }>('SELECT max(snapshot_id)::INTEGER AS id FROM mine.snapshots()')
+      seen.set(last?.id ?? 0, loads * 12)
+    }
+    for (let before = 0; before < 12; before += 1) await load()
+    const clock = aClock()
+    const signal = new AbortController().signal
+    for (let upkeeps = 0; upkeeps < 3; upkeeps += 1) {
+      clock.pass(HOUR_MS)
+      const transact = async <T>(work: (sql: Sql) => Promise<T>): Promise<T> => {
+        await load()
+        return two.transaction(work)
+      }
+      expect(await keepLake(transact, { clock, snapshotsMs: WEEK_MS, signal })).toMatchObject({ left: 0, failed: [] })
+      for (const [id, rows] of seen) expect(await countAt(id), `snapshot ${id}`).toBe(rows)
+    }
   })
 
   it('loaders and readers that know a table of the catalogue continue after an upkeep has dropped it', async () => {

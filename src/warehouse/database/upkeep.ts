@@ -63,10 +63,10 @@ export async function keepLake(
   const steps = [expiry(minusMs(now, snapshotsMs)), removal(minusMs(now, UNUSED_KEPT_MS)), ...ofTables]
   const failed: string[] = []
   let left = steps.length
-  for (const [name, query] of steps) {
+  for (const each of steps) {
     if (signal.aborted || clock.monotonicMs() - beganMs > UPKEEP_MS_MAX) break
     const step = async () => {
-      if (await transact((sql) => run(sql, name, query))) await transact(renewSchema)
+      if (await transact((sql) => run(sql, each))) await transact(renewSchema)
     }
     const error = await step().then(() => undefined, asSyncError)
     if (error === undefined) left -= 1
@@ -88,9 +88,9 @@ async function record(sql: Sql, upkeep: LakeUpkeep): Promise<LakeUpkeep> {
 }
 
 /** Runs a step. Returns true if its commit drops tables of the catalogue, so that the schema has to be renewed again. */
-async function run(sql: Sql, name: string, query: string): Promise<boolean> {
+async function run(sql: Sql, [name, query, table]: Step): Promise<boolean> {
   const [found] = await sql.rows<{ args: string | null }>(query)
-  if (found?.args == null) return false
+  if (found?.args == null || (table !== undefined && (await hasInlinedDeletions(sql, table)))) return false
   await sql.run(`CALL ducklake_${name}('${LAKE}', ${found.args})`)
   if (name !== FLUSH) return false
   const [tables] = await sql.rows<{ drops: boolean }>(
@@ -98,6 +98,20 @@ async function run(sql: Sql, name: string, query: string): Promise<boolean> {
   )
   if (tables?.drops === true) await renewSchema(sql)
   return tables?.drops === true
+}
+
+/**
+ * Returns whether deletions of this table are in the catalogue. If its files are rewritten then, the next flush stores
+ * these deletions also for the files before, and older snapshots have rows twice (duckdb/ducklake#1406).
+ */
+async function hasInlinedDeletions(sql: Sql, table: number): Promise<boolean> {
+  const count = sql.rows<{ n: number }>(`SELECT count(*) AS n FROM ${IN}inlined_delete_${table}`)
+  // DuckLake creates the table with the first deletion that it stores there.
+  const [found] = await count.catch((error: unknown) => {
+    if (/does not exist/.test(asSyncError(error).message)) return []
+    throw error
+  })
+  return (found?.n ?? 0) > 0
 }
 
 /**
@@ -132,8 +146,11 @@ async function figuresOf(sql: Sql): Promise<LakeFigures> {
   return figures as LakeFigures
 }
 
-/** The name of a DuckLake function, and a query for its arguments. If the query returns NULL, the step does nothing. */
-type Step = readonly [name: string, query: string]
+/**
+ * The name of a DuckLake function, and a query for its arguments. If the query returns NULL, the step does nothing. With
+ * a table, it does nothing either if deletions of this table are in the catalogue. The next upkeep does it then.
+ */
+type Step = readonly [name: string, query: string, table?: number]
 
 const FLUSH = 'flush_inlined_data'
 
@@ -180,7 +197,7 @@ async function stepsOfTables(sql: Sql): Promise<Step[]> {
       WHERE others < ${REWRITTEN_BYTES_MAX} AND deleted >= ${small >= SMALL_FILES_MAX ? 0 : DELETED_PART_MAX}`
     return [
       [FLUSH, args(`table_name => ${name}, schema_name => ${schema}`)],
-      ['rewrite_data_files', rewritten],
+      ['rewrite_data_files', rewritten, id],
       ['merge_adjacent_files', args(`${name}, schema => ${schema}, max_compacted_files => ${MERGED_FILES_MAX}`)],
     ]
   })
