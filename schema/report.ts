@@ -128,6 +128,6 @@ export const many = (field: string): Collection => ({ field, holds: 'many' })
 /** Returns a collection: `field` of each row contains one object, or null. */
 export const one = (field: string): Collection => ({ field, holds: 'one' })
 
-/** Returns an array collection for each flag of `expand`. The field has the same name as its flag. */
+/** Returns a collection with many items for each of these flags of `expand`. Its field is named like its flag. */
 export const manyOf = <const F extends readonly string[]>(...flags: F): Record<F[number], Collection> =>
   Object.fromEntries(flags.map((flag) => [flag, many(flag)])) as Record<F[number], Collection>

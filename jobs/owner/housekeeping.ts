@@ -18,7 +18,7 @@ export interface HousekeepingOptions {
   readonly historyMs: number
   /** How long a lake keeps its snapshots. Undefined if the warehouse is a file. */
   readonly snapshotsMs?: number | undefined
-  /** Called after each publication. `replaced` is false if there is no new copy. The function must not throw. */
+  /** Called after each publication. `replaced` is false if nothing had changed since the last copy. Must not throw. */
   readonly onPublished?: ((done: { readonly replaced: boolean }) => Promise<void>) | undefined
   readonly runLogs?: Pick<RunLogs, 'trim'>
 }

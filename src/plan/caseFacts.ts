@@ -89,7 +89,7 @@ export const mayHideRows = (given: Case): boolean => {
   const hasNothingNewOnPage2 = stage === 'page 2' && walk.freshOnLastPage === 0
   const isOnly = hasNothingNewOnPage2 || lastPageFound(given)?.number === 1
   const isSurelyLast = claim === 'all unless clamped' && walk.lastRowsSent === 0
-  // If the search for the last page ended on page 1, page 1 is complete below `wholeRows` rows.
+  // If the search found that page 1 is the last page, fewer than `wholeRows` rows are known to be all rows.
   const isUnproven = hasNothingNewOnPage2 || walk.firstRows >= profile.wholeRows
   return isOnly && isUnproven && walk.firstRows > 1 && !isSurelyLast && isWide(given)
 }

@@ -9,11 +9,11 @@ export interface LastPage {
   readonly isShort: boolean
 }
 
-/** Distances from a full page to the pages that are requested at once while no page without rows is known. */
+/** Until an empty page is found, these distances from the highest full page are requested together. */
 const LEAPS = [4, 16, 64, 256] as const
 /** If the guessed page has no rows, the pages at these distances before it are requested at once. */
 const LEAPS_BACK = [1, 4, 16] as const
-/** Pages per search round between a full page and an empty page. A higher value saves rounds, but costs requests. */
+/** Pages to request together between the highest full and the lowest empty page. More save rounds, but cost requests. */
 const CUTS = 2
 
 /**

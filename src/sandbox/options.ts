@@ -39,7 +39,7 @@ const atLeast = (least: number) => {
 }
 
 const Options = z.object({
-  /** The number of events. Enquiries and the two booking reports have half as many rows, other reports equally many. */
+  /** The number of events. Enquiries and both booking reports have half as many rows, and other reports as many. */
   rows: atLeast(1).default(500),
   seed: z.int(WHOLE).default(1),
   port: atLeast(0).default(0),

@@ -19,7 +19,7 @@ import { openContext } from '../../wiring/openContext.ts'
 import { fail, type Finding, hasFailed, ok, skip } from '../check/finding.ts'
 import { differences } from './compare.ts'
 
-/** The rows fill three pages of 25 rows, so that each read also tests paging. */
+/** 60 rows take three pages of 25 rows, so that each read also tests paging. */
 const ROWS = 60
 const SETTINGS = { TIDEMARK_PAGE_SIZE: '25', TIDEMARK_CURRENCIES: 'EUR,USD' }
 

@@ -1,4 +1,4 @@
-/** Returns the settings of DuckDB, and the maximum number of compactions in a COMMIT. */
+/** DuckDB's settings, and how many row groups it may compact in a COMMIT. */
 export interface FileOptions {
   readonly readOnly?: boolean
   /** DuckDB's memory limit, such as `1GB`. Data that exceeds the limit is written to `spillDirectory`. */

@@ -12,7 +12,7 @@ import type { Loading, Merging, StagedColumn } from './loading.ts'
 import { isLaterSql, isNewerSql } from './rowVersion.ts'
 import { stampSql } from '../tables/tables.ts'
 
-/** Adds the counts of two merges of one load. Late rows are those of `other`, the later merge: both can count a row. */
+/** Adds the counts of two merges of one load. Late rows are not added, because both merges can count the same row. */
 export const addCounts = (one: LoadCounts, other: LoadCounts): LoadCounts => ({
   inserted: one.inserted + other.inserted,
   updated: one.updated + other.updated,
@@ -119,7 +119,7 @@ function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumn
     ELSE ${isNewerSql(report, [fresh, stored], kind === 'backfill' || kind === 'retry' ? '>' : '>=')} END`
 }
 
-/** SQL condition: a flag or two reads showed the stored row's deletion. A later row without a flag does not undo it. */
+/** SQL condition: a stored row stays deleted although a later row has no flag. False if a reconcile did not find it. */
 const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
 /** Returns SQL that is true if a row is deleted: by its flag, or without a flag by `gone_keys` or `staysDeleted`. */

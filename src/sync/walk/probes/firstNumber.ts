@@ -17,7 +17,7 @@ export async function probePageZero(source: SliceSource, span: Span | undefined,
   return numberOf(walk, zero, source.terms.keyed)
 }
 
-/** Returns the first page's number, or undefined if unclear. Requests one row alone, to see which page contains it. */
+/** Returns the first page's number, or undefined if unclear. Requests a span with one row: its page is the first. */
 export async function probeFirstNumber(source: SliceSource, span: Span | undefined, first: FetchedPage) {
   if (first.page.rowCount === 0) return numberOfEmpty(readerOf(source, { span }))
   const stamps = stampsOf(source.pages.report, first.page)

@@ -14,7 +14,7 @@ export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
 }
 
-/** Share of `loadRowsMax` to plan for a part. It is below 1: a row with two modification times can be in both parts. */
+/** Part of `loadRowsMax` to plan for a load. Below 1, because events with two modification times can be read twice. */
 const LOAD_SHARE = 0.8
 
 /** Returns the page to read first (`guess`) and the page that fills a load (`stop`, undefined if all rows fit). */
