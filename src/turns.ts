@@ -1,6 +1,6 @@
 /** Runs asynchronous work one after the other, in the order of the calls. */
 
-/** Returns a function that waits for the work of all earlier calls, and then runs `work` even if earlier work failed. */
+/** Returns a function that runs `work` after the work of all earlier calls, even if earlier work failed. */
 export function turns() {
   let last: Promise<unknown> = Promise.resolve()
   return <T>(work: () => Promise<T>): Promise<T> => {

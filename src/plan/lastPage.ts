@@ -13,7 +13,7 @@ export interface LastPage {
 const LEAPS = [4, 16, 64, 256] as const
 /** If the guessed page has no rows, the pages at these distances before it are requested at once. */
 const LEAPS_BACK = [1, 4, 16] as const
-/** Pages to request together between the highest full and the lowest empty page. More save rounds, but cost requests. */
+/** Pages to request together between the highest full and the lowest empty page. More save rounds and cost requests. */
 const CUTS = 2
 
 /**

@@ -149,7 +149,7 @@ export class Warehouse implements AsyncDisposable {
         if (isAlone) await stopDeadRuns(sql)
         return readNumberMark(sql)
       })
-      // No other process uses a warehouse before its move ends, so all spill folders beside it are from killed moves.
+      // No other process uses a warehouse before its move ends, so all spill folders next to it are from killed moves.
       if (movedFrom !== undefined) await spill?.create({ isAlone: true })
       if (lake?.storage !== undefined) await claimFolder(database, lake.data, numberMark)
       const checkPlace = isAlone && path !== ':memory:' ? await watchFile(path) : undefined

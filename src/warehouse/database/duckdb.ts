@@ -123,7 +123,7 @@ export class Database implements Sql, AsyncDisposable {
     return this.#inTurn(() => this.#readCached<T>(sql), { runsPostponed: false })
   }
 
-  /** Runs `work` in a transaction before the next statement or `close`. Queries through `cachedRows` do not trigger it. */
+  /** Runs `work` in a transaction before the next statement or `close`. `cachedRows` does not trigger it. */
   postpone(work: (sql: Sql) => Promise<void>): void {
     this.#postponed = work
   }

@@ -87,7 +87,7 @@ async function record(sql: Sql, upkeep: LakeUpkeep): Promise<LakeUpkeep> {
   return upkeep
 }
 
-/** Runs a step. Returns true if its commit drops tables of the catalogue, so that the schema has to be renewed again. */
+/** Runs a step. Returns true if its commit drops tables of the catalogue, so that the schema must be renewed again. */
 async function run(sql: Sql, [name, query, table]: Step): Promise<boolean> {
   const [found] = await sql.rows<{ args: string | null }>(query)
   if (found?.args == null || (table !== undefined && (await hasInlinedDeletions(sql, table)))) return false

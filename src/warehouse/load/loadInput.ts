@@ -71,7 +71,7 @@ interface AnyLoad {
   readonly run?: RunRecord | undefined
   readonly gone?: GoneKeys | undefined
   readonly followers?: readonly Follower[] | undefined
-  /** For kind `changes`: the range that earlier windows have read. A new row that was modified in this range is late. */
+  /** For kind `changes`: the range that earlier windows have read. A new row that was modified in it is late. */
   readonly previousRead?: PreviousRead | undefined
   /** For a `reread` after a comparison of counts: each new row is late by at least this time (ms). */
   readonly lateMs?: number | undefined

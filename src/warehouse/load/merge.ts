@@ -119,7 +119,7 @@ function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumn
     ELSE ${isNewerSql(report, [fresh, stored], kind === 'backfill' || kind === 'retry' ? '>' : '>=')} END`
 }
 
-/** SQL condition: a stored row stays deleted although a later row has no flag. False if a reconcile did not find it. */
+/** SQL condition: the stored row stays deleted if a later row has no flag. Not if only absence showed the deletion. */
 const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
 /** Returns SQL that is true if a row is deleted: by its flag, or without a flag by `gone_keys` or `staysDeleted`. */
