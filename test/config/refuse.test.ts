@@ -200,7 +200,10 @@ describe('other settings', () => {
     ['warehouse: md:mine', expect.stringContaining('warehouse cannot be MotherDuck')],
     ['warehouse: s3://bucket/warehouse.duckdb', expect.stringContaining('warehouse must be the path of a DuckDB file')],
     ['published: s3://bucket/copy.duckdb', expect.stringContaining('published must be the path of a DuckDB file')],
-    ['warehouse: "ducklake:mysql:db"', 'warehouse must be ducklake:sqlite:FILE or ducklake:postgres:CONNECTION'],
+    [
+      'warehouse: "ducklake:mysql:db"',
+      'warehouse must be ducklake:sqlite:FILE or ducklake:postgres:CONNECTION, no other catalogue',
+    ],
     [
       'warehouse: "ducklake:sqlite:lake.db"',
       expect.stringContaining("warehouse needs DuckDB's ducklake and sqlite_scanner: set extensions"),

@@ -1,10 +1,13 @@
 /** How often a first sync waits for one request alone, while the service could answer more at the same time. */
 import { expect, it } from 'vitest'
 import type { ReportName } from '../../schema/index.ts'
+import { systemClock } from '../../src/clock.ts'
 import type { ReportingClient } from '../../src/client/reporting.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { withMethods } from '../support/withMethods.ts'
 import { aLeanTide } from './proofStories.ts'
+
+const ROUND_MS = 20
 
 /** Syncs a report for the first time. Returns how many requests had no other request beside them at any moment. */
 async function loneRequests(report: ReportName, pages: number): Promise<number> {
@@ -17,6 +20,8 @@ async function loneRequests(report: ReportName, pages: number): Promise<number> 
     for (const other of inFlight) other.isAlone = false
     inFlight.add(own)
     try {
+      // Without this wait, a response could arrive before the next request of the same round is sent.
+      await systemClock.sleep(ROUND_MS, signal)
       return await client.read(request, signal)
     } finally {
       inFlight.delete(own)
