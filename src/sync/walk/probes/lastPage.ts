@@ -4,7 +4,6 @@ import { searchLastPage, type Sight } from '../../../plan/lastPage.ts'
 import { type Span, splitAt } from '../../../plan/spans.ts'
 import { beginningOf, edgesOf } from '../../../plan/stampSample.ts'
 import type { Walk } from '../../../plan/walk.ts'
-import { eachBounded } from '../bounded.ts'
 import { type FetchedPage, undefinedIfRefused } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { type PageWalk, questionFor, type SliceSource } from '../walkPages.ts'
@@ -41,23 +40,18 @@ export async function probeLastPage({ source, slice, first }: ProbedSlice, walk:
   let short: FetchedPage | undefined
   let step = search.next()
   while (step.done !== true) {
-    const numbers = step.value.filter((number) => number <= pages.pagesLeft)
-    const round = await looksAt(numbers, walk, source.concurrency)
-    if (round.length === 0) return undefined
-    const sights: Sight[] = []
-    for (const seen of round) {
-      // The service may refuse a high page number even if the page exists, so a refusal does not show where pages end.
-      if (seen === undefined) return undefined
-      const { number } = seen
-      const sight = sightOf(seen, { first, full, short })
-      const cut = sight === 'full' && number === stop ? partsAt({ source, slice, first }, seen) : undefined
-      if (cut !== undefined) return { parts: cut, partRows: [(number - 1) * pageRows + 1, terms.loadRowsMax + 1] }
-      if (sight === 'full') full = seen
-      // Some services also return the last page for higher numbers. The lowest number with these rows is the right one.
-      if (sight === 'short' || (sight === 'again' && number < (short?.number ?? 0))) short = seen
-      sights.push(sight)
-    }
-    step = search.next(sights)
+    const number = step.value
+    if (number > pages.pagesLeft) return undefined
+    const seen = await walk.look(number).catch(undefinedIfRefused)
+    // The service may refuse a high page number even if that page exists, so a refusal does not show where pages end.
+    if (seen === undefined) return undefined
+    const sight = sightOf(seen, { first, full, short })
+    const cut = sight === 'full' && number === stop ? partsAt({ source, slice, first }, seen) : undefined
+    if (cut !== undefined) return { parts: cut, partRows: [(number - 1) * pageRows + 1, terms.loadRowsMax + 1] }
+    if (sight === 'full') full = seen
+    // Some services also return the last page for higher numbers. The lowest number with these rows is the right one.
+    if (sight === 'short' || (sight === 'again' && number < (short?.number ?? 0))) short = seen
+    step = search.next(sight)
   }
   const found = step.value
   const page = found?.isShort === true ? short : full
@@ -65,16 +59,10 @@ export async function probeLastPage({ source, slice, first }: ProbedSlice, walk:
   return { ...found, page, total: (found.number - 1) * pageRows + (found.isShort ? page.page.rowCount : pageRows) }
 }
 
-/** Requests the pages at the same time. Returns undefined for each page that the service refused. */
-async function looksAt(numbers: readonly number[], walk: PageWalk, atOnce: number) {
-  const seen: (FetchedPage | undefined)[] = Array.from({ length: numbers.length })
-  await eachBounded([...numbers.entries()], atOnce, async ([n, number]) => {
-    seen[n] = await walk.look(number).catch(undefinedIfRefused)
-  })
-  return seen
-}
-
-/** Returns whether the service has rows that the walk from the last page to page 1 (`counted`) missed. */
+/**
+ * Returns whether the walk back to page 1 missed any rows. Requests the last page again, or the next page if it is
+ * full. Also requests the part of the span beyond all returned rows, because some services limit the number of pages.
+ */
 export async function probeUncounted(
   { source, slice, first }: ProbedSlice,
   { number, isShort, page: last }: FoundPage,
@@ -82,28 +70,19 @@ export async function probeUncounted(
 ): Promise<boolean> {
   const { pages } = source
   const isNew = ({ page }: FetchedPage) => page.keys.some((key) => !counted.keys.has(key))
-  const isAtEnd = async () => {
-    if (number === 1 && isShort) return false
+  if (number > 1 || !isShort) {
     const end = await pages
       .read(questionFor(source, slice.span), isShort ? number : number + 1)
       .catch(undefinedIfRefused)
     const rows = isShort ? last.page.rowCount : 0
-    return end !== undefined && (end.page.rowCount > rows || isNew(end))
+    if (end !== undefined && (end.page.rowCount > rows || isNew(end))) return true
   }
-  // Some services limit the number of pages. A request for the rest of the span then returns the missing rows.
-  const isBeyond = async () => {
-    for (const edge of edgesOf(stampsOf(pages.report, first.page), stampsOf(pages.report, last.page), slice.span)) {
-      const behind = await pages.read(questionFor(source, edge), 1)
-      if (isNew(behind)) return true
-      if (behind.page.rowCount < first.page.rowCount) return false
-    }
-    return false
+  for (const edge of edgesOf(stampsOf(pages.report, first.page), stampsOf(pages.report, last.page), slice.span)) {
+    const behind = await pages.read(questionFor(source, edge), 1)
+    if (isNew(behind)) return true
+    if (behind.page.rowCount < first.page.rowCount) return false
   }
-  let isMissed = false
-  await eachBounded([isAtEnd, isBeyond], source.concurrency, async (test) => {
-    if (await test()) isMissed = true
-  })
-  return isMissed
+  return false
 }
 
 function partsAt({ source, slice, first }: ProbedSlice, seen: FetchedPage): readonly Span[] | undefined {
