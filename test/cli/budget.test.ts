@@ -2,7 +2,9 @@
 import { expect, it } from 'vitest'
 import { aWorld } from './support.ts'
 
-it('status and check say how much is used, what the schedule needs, and which report runs how often instead', async () => {
+it('status and check say how much is used, what the schedule needs, and which report runs how often instead', {
+  tags: 'long',
+}, async () => {
   await using world = await aWorld({ sandbox: { rows: 5 }, settings: { currencies: [], reports: {} } })
   await world.run('sync', 'events', 'enquiries')
   const free = await world.run('status')

@@ -47,7 +47,7 @@ async function failuresOf(name: string, mistake: Partial<Declaration>): Promise<
 
 const FIRST = 'each row arrives once, with its fields and collections'
 
-it('certifies the report that docs/OWN-REPORTS.md declares, without a configuration', async () => {
+it('certifies the report that docs/OWN-REPORTS.md declares, without a configuration', { tags: 'long' }, async () => {
   const { blocks } = markdownOf('OWN-REPORTS.md', await readFile(path.join(ROOT, 'docs/OWN-REPORTS.md'), 'utf8'))
   const text = blocks.find(({ kind }) => kind === 'ts reports/cateringOrders.ts')?.text ?? ''
   await using place = await aPlace()

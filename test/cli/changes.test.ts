@@ -76,7 +76,7 @@ describe('tidemark changes', () => {
     expect(await following.ended).toMatchObject({ code: 0 })
   })
 
-  it('can be asked in SQL, with the function of each table', async () => {
+  it('can be asked in SQL, with the function of each table', { tags: 'long' }, async () => {
     await using world = await aWorld()
     await world.run('sync', 'events', '--quiet')
     const { cursor } = await changesOf(world, 'events', '--since', 'now')
@@ -87,7 +87,9 @@ describe('tidemark changes', () => {
     expect(refused.stderr).toContain('not on the list of functions for readers')
   })
 
-  it('refuses what is no cursor, a lost state, several tables as CSV, and parquet without a file; names a report that is off', async () => {
+  it('refuses what is no cursor, a lost state, several tables as CSV, and parquet without a file; names a report that is off', {
+    tags: 'long',
+  }, async () => {
     await using world = await aWorld({ settings: { reports: { merf_submissions: { enabled: false } } } })
     expect(await world.run('changes', 'events')).toMatchObject({
       code: 1,

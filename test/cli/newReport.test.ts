@@ -127,7 +127,9 @@ describe('tidemark new-report', () => {
     expect((await guess([[row(1)], { items: [row(2)] }])).stderr).toContain('the files have different forms of answers')
   })
 
-  it('writes a file that reports_from refuses with a clear word until the path is filled in, and then syncs', async () => {
+  it('writes a file that reports_from refuses with a clear word until the path is filled in, and then syncs', {
+    tags: 'long',
+  }, async () => {
     await using place = await aPlace({ env: { REPORTING_CLIENT_SECRET: 'demo-secret' } })
     const { blocks } = markdownOf('OWN-REPORTS.md', await readFile(path.join(ROOT, 'docs/OWN-REPORTS.md'), 'utf8'))
     await writeFile(

@@ -27,7 +27,7 @@ it('a command leaves its order with its result, in the copy that it publishes', 
   ])
 })
 
-it('an order that fails has the report and the code of its error', async () => {
+it('an order that fails has the report and the code of its error', { tags: 'long' }, async () => {
   await using world = await aWorld({ sandbox: { rows: 5, faults: ['403@enquiries'] } })
   await world.run('sync', 'events', 'enquiries')
   await world.run('cancel', 'nothing-of-this-name')

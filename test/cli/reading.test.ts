@@ -56,7 +56,9 @@ describe('tidemark query', () => {
     expect(stdout).toBe('day,first,at,zero,days\ninfinity,-infinity,infinity,-0.0,"[""infinity"",""2024-02-29""]"\n')
   })
 
-  it('says how to ask for what it cannot show whole: values without names, and a PIVOT whose values are to be found', async () => {
+  it('says how to ask for what it cannot show whole: values without names, and a PIVOT whose values are to be found', {
+    tags: 'long',
+  }, async () => {
     const unnamed = await world.run('query', "SELECT [{'in': (1, 'x')}] AS pairs")
     expect(unnamed).toMatchObject({ code: 1, stdout: '' })
     expect(unnamed.stderr).toMatch(/pairs holds values without names[^]*QUERY_FAILED[^]*::VARCHAR/)
@@ -71,7 +73,7 @@ describe('tidemark query', () => {
     expect(pivot.stderr).toMatch(/QUERY_FAILED[^]*IN \(…\)/)
   })
 
-  it('takes a statement that begins with a comment for one, wherever options stand', async () => {
+  it('takes a statement that begins with a comment for one, wherever options stand', { tags: 'long' }, async () => {
     const statement = '-- count them\nSELECT 42 AS n'
     for (const args of [
       [statement, '--format', 'csv'],
@@ -93,7 +95,9 @@ describe('tidemark query', () => {
     expect((await world.run('query', '--format', 'csv', 'SELECT 1 AS a WHERE false')).stdout).toBe('a\n')
   })
 
-  it('takes the memory of limits.query_memory, and says what to raise when that is spent', async () => {
+  it('takes the memory of limits.query_memory, and says what to raise when that is spent', {
+    tags: 'long',
+  }, async () => {
     const usually = await world.run('query', '--format', 'csv', "SELECT current_setting('memory_limit') AS allowed")
     expect(usually.stdout).toContain('953.6 MiB')
     // The file is one JSON object, as YAML may be.

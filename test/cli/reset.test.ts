@@ -21,7 +21,9 @@ it('does nothing without a confirmation, for an unknown report, or for one that 
   expect(await rowsOf(world, "tidemark.orders WHERE what = 'reset'")).toBe('0')
 })
 
-it('without a worker the next sync reads all rows; readers have rows all the time, or none with --empty', async () => {
+it('without a worker the next sync reads all rows; readers have rows all the time, or none with --empty', {
+  tags: 'long',
+}, async () => {
   await using world = await aWorld({ sandbox: { rows: 20 } })
   await world.run('sync', 'events')
   const rows = await rowsOf(world, 'events')

@@ -35,7 +35,7 @@ const withinDoubles = (_: string, value: unknown): unknown =>
   Number.isInteger(value) && !Number.isSafeInteger(value) ? 0 : value
 
 describe('JSON schemas', () => {
-  it('accept each row that query prints as JSON, and no row with a column less', async () => {
+  it('accept each row that query prints as JSON, and no row with a column less', { tags: 'long' }, async () => {
     const { $defs } = JSON.parse(await formatted('json-schema')) as {
       $defs: Record<string, z.core.JSONSchema.JSONSchema>
     }

@@ -32,7 +32,9 @@ const change = async (world: World, sql: string): Promise<void> => {
   await warehouse.rows(sql)
 }
 
-it('status shows what is covered, a gap, and what is read again because the configuration changed', async () => {
+it('status shows what is covered, a gap, and what is read again because the configuration changed', {
+  tags: 'long',
+}, async () => {
   await using world = await aWorld()
   await world.run('sync', 'events', 'enquiries', 'enquiry_audit_entries')
   const first = await world.run('status')
@@ -126,7 +128,7 @@ it('late rows are told by sync, by status and by check, with the overlap to set'
   expect(checked.stdout).toContain('set overlap to 15m (reports.events.overlap, or defaults.overlap)')
 })
 
-it('a row that only a reconcile found is named by status and by check', async () => {
+it('a row that only a reconcile found is named by status and by check', { tags: 'long' }, async () => {
   await using world = await aWorld()
   await world.run('sync', 'events')
   expect((await world.run('check')).stdout).toContain('no run noticed a late row')
@@ -182,7 +184,9 @@ it('retry-rejected loads what can be stored by now, says what can not, and publi
   expect((await world.run('retry-rejected', 'event')).code).toBe(2)
 })
 
-it('rejected dismiss ends the listing of rows, which stay counted, also when they come again', async () => {
+it('rejected dismiss ends the listing of rows, which stay counted, also when they come again', {
+  tags: 'long',
+}, async () => {
   await using world = await aWorld()
   const { world: service } = world.sandbox
   const [first, second] = service.liveKeys('events') as [number, number]
@@ -212,7 +216,9 @@ it('rejected dismiss ends the listing of rows, which stay counted, also when the
   expect((await world.run('rejected', 'list')).code).toBe(2)
 })
 
-it('a run ends the listing of rejected rows of all reports that did not come for a time', async () => {
+it('a run ends the listing of rejected rows of all reports that did not come for a time', {
+  tags: 'long',
+}, async () => {
   await using world = await aWorld({ settings: { rejected_keep: '30d' } })
   const { world: service } = world.sandbox
   for (const key of service.liveKeys('events').slice(0, 2)) service.putRow('events', key, { eventId: `"x${key}"` })

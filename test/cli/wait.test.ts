@@ -47,7 +47,7 @@ describe('wait', () => {
     expect(never.stdout).toBe('enquiries: not complete: it was never read to its end\n')
   })
 
-  it('ends with 3 without waiting when a report that is not complete is paused or off', async () => {
+  it('ends with 3 without waiting when a report that is not complete is paused or off', { tags: 'long' }, async () => {
     await using world = await aWorld({ settings: { reports: { enquiries: { enabled: false } } } })
     await world.run('sync', 'events')
     await world.run('pause', 'events')

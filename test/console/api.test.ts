@@ -138,7 +138,9 @@ describe('the API', () => {
     expect(console.worker.said()).not.toMatch(/MaxListeners|could not answer/)
   })
 
-  it('keeps nothing of a request to wait whose client has left, nor of one that was answered', async () => {
+  it('keeps nothing of a request to wait whose client has left, nor of one that was answered', {
+    tags: 'long',
+  }, async () => {
     const url = `${console.url}/api/wait?report=events`
     const headers = { authorization: `Bearer ${TOKEN}` }
     const leaving = Array.from({ length: 20 }, () =>

@@ -129,32 +129,31 @@ describe('a person', () => {
     expect(person.complaints).toEqual([])
   })
 
-  it(
-    'hides runs without rows, still hidden after the page is opened again, and finds the page by its name',
-    LONG,
-    async () => {
-      await using person = await aWindow(context, console)
-      const { page } = person
-      // The second run of a report that did not change reads no row.
-      for (const reports of [['office_reservations'], ['office_reservations']])
-        await console.carryOut('/api/sync', { reports })
-      const { runs } = await console.ask<{ runs: { run_id: string; rows: number }[] }>(
-        '/api/runs?report=office_reservations&state=done',
-      )
-      const [empty, full] = [runs.find(({ rows }) => rows === 0), runs.find(({ rows }) => rows > 0)]
-      await page.goto(`${console.url}/runs?report=office_reservations`)
-      await page.locator(`[id="run-${empty?.run_id}"]`).waitFor()
-      for (const again of [false, true]) {
-        if (again) await page.reload()
-        else await page.getByLabel('Hide runs without rows').check()
-        await page.locator(`[id="run-${empty?.run_id}"]`).waitFor({ state: 'detached' })
-        await page.locator(`[id="run-${full?.run_id}"]`).waitFor()
-      }
-      await page.getByLabel('Hide runs without rows').uncheck()
-      await page.locator(`[id="run-${empty?.run_id}"]`).waitFor()
-      expect(person.complaints).toEqual([])
-    },
-  )
+  it('hides runs without rows, still hidden after the page is opened again, and finds the page by its name', {
+    ...LONG,
+    tags: 'long',
+  }, async () => {
+    await using person = await aWindow(context, console)
+    const { page } = person
+    // The second run of a report that did not change reads no row.
+    for (const reports of [['office_reservations'], ['office_reservations']])
+      await console.carryOut('/api/sync', { reports })
+    const { runs } = await console.ask<{ runs: { run_id: string; rows: number }[] }>(
+      '/api/runs?report=office_reservations&state=done',
+    )
+    const [empty, full] = [runs.find(({ rows }) => rows === 0), runs.find(({ rows }) => rows > 0)]
+    await page.goto(`${console.url}/runs?report=office_reservations`)
+    await page.locator(`[id="run-${empty?.run_id}"]`).waitFor()
+    for (const again of [false, true]) {
+      if (again) await page.reload()
+      else await page.getByLabel('Hide runs without rows').check()
+      await page.locator(`[id="run-${empty?.run_id}"]`).waitFor({ state: 'detached' })
+      await page.locator(`[id="run-${full?.run_id}"]`).waitFor()
+    }
+    await page.getByLabel('Hide runs without rows').uncheck()
+    await page.locator(`[id="run-${empty?.run_id}"]`).waitFor()
+    expect(person.complaints).toEqual([])
+  })
 
   it('keeps a press and a selection of text while the page is redrawn', LONG, async () => {
     await using person = await aWindow(context, console)

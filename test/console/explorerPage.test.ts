@@ -117,7 +117,7 @@ it('values, names and errors with HTML are shown as text', LONG, async () => {
   expect(person.complaints.filter((each) => !/status of 40[04]/.test(each))).toEqual([])
 })
 
-it('a statement that cannot run, or has many rows, says so', LONG, async () => {
+it('a statement that cannot run, or has many rows, says so', { ...LONG, tags: 'long' }, async () => {
   await using person = await aWindow(context, console)
   const { page } = person
   await person.view('explorer')
@@ -132,7 +132,10 @@ it('a statement that cannot run, or has many rows, says so', LONG, async () => {
   )
 })
 
-it('an endless statement ends with Escape or with Cancel, and the next one runs', LONG, async () => {
+it('an endless statement ends with Escape or with Cancel, and the next one runs', {
+  ...LONG,
+  tags: 'long',
+}, async () => {
   await using person = await aWindow(context, console)
   const { page } = person
   await person.view('explorer')

@@ -40,7 +40,7 @@ async function differencesIn({ folder, sandbox }: Workshop): Promise<string[]> {
   return (await Promise.all(all)).flat()
 }
 
-it('skips ticks of a report that changes little, and none of the one that changes most', async () => {
+it('skips ticks of a report that changes little, and none of the one that changes most', { tags: 'long' }, async () => {
   await using shop = await aBusyWorkshop()
   const { world } = shop.sandbox
   for (let round = 0; round < 4; round += 1) {

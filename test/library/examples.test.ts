@@ -88,10 +88,14 @@ describe('the examples', () => {
     expect(examples.filter(({ place }) => place.startsWith('README.md'))).toHaveLength(1)
   })
 
-  it.each(examples.map(({ place }, number) => ({ place, number })))('$place runs', async ({ number }) => {
-    const { stdout, stderr } = await node(`example${number}.ts`)
-    expect(stderr).toBe('')
-    expect(stdout).not.toBe('')
-    expect(stdout).not.toMatch(/^(undefined|SyncError.*)$/m)
-  })
+  it.each(examples.map(({ place }, number) => ({ place, number })))(
+    '$place runs',
+    { tags: 'long' },
+    async ({ number }) => {
+      const { stdout, stderr } = await node(`example${number}.ts`)
+      expect(stderr).toBe('')
+      expect(stdout).not.toBe('')
+      expect(stdout).not.toMatch(/^(undefined|SyncError.*)$/m)
+    },
+  )
 })

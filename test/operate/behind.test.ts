@@ -22,6 +22,7 @@ async function checkOf({ workshop }: Consoled, ...args: string[]): Promise<Check
 
 it('a receiver that is down is named by status, check and the console until it has caught up', {
   timeout: 240_000,
+  tags: 'long',
 }, async () => {
   await using receiver = await aReceiver()
   receiver.answer(503)

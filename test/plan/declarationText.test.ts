@@ -122,7 +122,9 @@ let folder = ''
 beforeAll(async () => void (folder = await mkdtemp(path.join(tmpdir(), 'tidemark-guess-'))))
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-it(`writes declarations that are valid and formatted, and whose types fit, for ${SAMPLES} answers`, async () => {
+it(`writes declarations that are valid and formatted, and whose types fit, for ${SAMPLES} answers`, {
+  tags: 'long',
+}, async () => {
   await using place = await aPlace()
   const samples = fc.sample(answer, SAMPLES)
   const declared: Declaration[] = []

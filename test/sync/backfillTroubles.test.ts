@@ -257,7 +257,9 @@ function startProgram(folder: string, wanted: object) {
 }
 
 describe('another process', () => {
-  it('that is killed in the middle leaves a backfill that goes on without reading again what was done', async () => {
+  it('that is killed in the middle leaves a backfill that goes on without reading again what was done', {
+    tags: 'long',
+  }, async () => {
     await using sandbox = await startSandbox({ rows: 300, faults: ['slow:15'] })
     await using place = await aPlace(sandbox.url, { ...SMALL.settings, reports: {} })
     const to = fromMillis(Date.now())

@@ -98,21 +98,25 @@ it('rows that are all there are read where page numbers are ignored and the tota
   expect(tide.asked.length).toBeLessThan(WALKED_TOO_FAR)
 })
 
-it.each([2, 3, 30])('%i rows of a bare array at one instant arrive where the last page comes again', async (count) => {
-  const at = new Date(Date.now() - DAY_MS).toISOString()
-  const answer = ({ path, body }: Asked): string => {
-    if (!path.endsWith('GetEventsReport') || !within(Date.parse(at), body.modifiedSince, body.modifiedUntil))
-      return '[]'
-    const ids = Array.from({ length: count }, (_, n) => n + 1)
-    const size = Number(body.pageSize)
-    const page = Math.min(Number(body.pageNumber), Math.ceil(count / size))
-    const rows = page < 1 ? [] : ids.slice((page - 1) * size, page * size)
-    return `[${rows.map((id) => `{"eventId":${id},"isDeleted":false,"recordModified":"${at}","aggregateRecordModified":"${at}"}`).join(',')}]`
-  }
-  await using tide = await aTideAnsweredBy(answer)
-  await tide.sync('events')
-  expect(await tide.warehouse.rows('SELECT count(*)::INTEGER AS n FROM events')).toEqual([{ n: count }])
-})
+it.each([2, 3, 30])(
+  '%i rows of a bare array at one instant arrive where the last page comes again',
+  { tags: 'long' },
+  async (count) => {
+    const at = new Date(Date.now() - DAY_MS).toISOString()
+    const answer = ({ path, body }: Asked): string => {
+      if (!path.endsWith('GetEventsReport') || !within(Date.parse(at), body.modifiedSince, body.modifiedUntil))
+        return '[]'
+      const ids = Array.from({ length: count }, (_, n) => n + 1)
+      const size = Number(body.pageSize)
+      const page = Math.min(Number(body.pageNumber), Math.ceil(count / size))
+      const rows = page < 1 ? [] : ids.slice((page - 1) * size, page * size)
+      return `[${rows.map((id) => `{"eventId":${id},"isDeleted":false,"recordModified":"${at}","aggregateRecordModified":"${at}"}`).join(',')}]`
+    }
+    await using tide = await aTideAnsweredBy(answer)
+    await tide.sync('events')
+    expect(await tide.warehouse.rows('SELECT count(*)::INTEGER AS n FROM events')).toEqual([{ n: count }])
+  },
+)
 
 it('a page of repeated rows ends in WALK_UNSTABLE if the service refuses a larger page', async () => {
   const at = new Date(Math.floor(Date.now() / 1_000) * 1_000 - 2 * DAY_MS).toISOString()

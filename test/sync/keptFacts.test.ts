@@ -28,7 +28,7 @@ describe('a run that finds nothing new', () => {
     expect(read()).toEqual([])
   })
 
-  it('does not let one audit report forget what the other one has read', async () => {
+  it('does not let one audit report forget what the other one has read', { tags: 'long' }, async () => {
     const { tide, read } = await withStatements()
     await using _ = tide
     await tide.sync()

@@ -135,7 +135,7 @@ it('a reset whose runs are stopped at every tenth statement goes on, and is whol
   expect(await count(tide, `current.events WHERE event_id = ${LOST}`)).toBe(0)
 })
 
-it('keeps the versions of rows in schema history, with --empty too', async () => {
+it('keeps the versions of rows in schema history, with --empty too', { tags: 'long' }, async () => {
   await using tide = await aTide({ settings: { reports: { enquiries: { history: true } } } })
   const { clock, warehouse } = tide
   await warehouse.recordReportStates([
@@ -175,7 +175,7 @@ it('reads each audit trail again, without a trail of records that have not chang
   expect(trails()).toBe(asked)
 })
 
-it('marks rows of a currency that is no longer configured', async () => {
+it('marks rows of a currency that is no longer configured', { tags: 'long' }, async () => {
   await using tide = await aTide({ settings: SETTINGS })
   await tide.sync('budgets')
   const context = { ...tide.context, settings: { ...tide.context.settings, currencies: ['EUR'] } }

@@ -75,7 +75,7 @@ it('removes an old load that inserted nothing as soon as no row names it any mor
   expect(await loads()).toEqual([first, third, last])
 })
 
-it('shortens the books of all reports within the memory that is the default', async () => {
+it('shortens the books of all reports within the memory that is the default', { tags: 'long' }, async () => {
   await using tide = await aTide()
   for (let run = 0; run < 2; run += 1) {
     await tide.sync()

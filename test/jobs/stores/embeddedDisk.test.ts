@@ -12,7 +12,7 @@ const openedIn = (folder: string) =>
   openStore('embedded', { directory: join(folder, 'warehouse.duckdb.queue'), clock: systemClock })
 
 describe.skipIf(!(await mayMount()))('the embedded queue', () => {
-  it('on a full disk fails with DISK_FULL, and keeps its jobs', LONG, async () => {
+  it('on a full disk fails with DISK_FULL, and keeps its jobs', { ...LONG, tags: 'long' }, async () => {
     await using disk = (await aSmallDisk(200)) as SmallDisk
     const before = await openedIn(disk.path)
     const { id } = await before.queue<object>('kept').add('kept', {})
