@@ -149,8 +149,8 @@ export class Warehouse implements AsyncDisposable {
         if (isAlone) await stopDeadRuns(sql)
         return readNumberMark(sql)
       })
-      // No other process uses a warehouse before its move ends, so all spill folders next to it are from killed moves.
-      if (movedFrom !== undefined) await spill?.create({ isAlone: true })
+      // No other process uses a lake before its move ends, so all spill folders next to it are from killed moves.
+      if (movedFrom !== undefined && !isAlone) await spill?.create({ isAlone: true })
       if (lake?.storage !== undefined) await claimFolder(database, lake.data, numberMark)
       const checkPlace = isAlone && path !== ':memory:' ? await watchFile(path) : undefined
       return new Warehouse({ database, numberMark, publishBy, spill, storage: lake?.storage, checkPlace })

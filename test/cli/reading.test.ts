@@ -73,7 +73,7 @@ describe('tidemark query', () => {
     expect(pivot.stderr).toMatch(/QUERY_FAILED[^]*IN \(…\)/)
   })
 
-  it('takes a statement that begins with a comment for one, wherever options stand', { tags: 'long' }, async () => {
+  it('runs a statement that begins with a comment, with options before or after it', { tags: 'long' }, async () => {
     const statement = '-- count them\nSELECT 42 AS n'
     for (const args of [
       [statement, '--format', 'csv'],

@@ -101,8 +101,8 @@ async function run(sql: Sql, [name, query, table]: Step): Promise<boolean> {
 }
 
 /**
- * Returns whether deletions of this table are in the catalogue. If its files are rewritten then, the next flush stores
- * these deletions also for the files before, and older snapshots have rows twice (duckdb/ducklake#1406).
+ * Returns whether the catalogue has deletions of this table's rows. If its files were rewritten meanwhile, the next flush
+ * would store these deletions for the replaced files too. Older snapshots would then have rows twice (ducklake#1406).
  */
 async function hasInlinedDeletions(sql: Sql, table: number): Promise<boolean> {
   const count = sql.rows<{ n: number }>(`SELECT count(*) AS n FROM ${IN}inlined_delete_${table}`)
@@ -147,8 +147,8 @@ async function figuresOf(sql: Sql): Promise<LakeFigures> {
 }
 
 /**
- * The name of a DuckLake function, and a query for its arguments. If the query returns NULL, the step does nothing. With
- * a table, it does nothing either if deletions of this table are in the catalogue. The next upkeep does it then.
+ * The name of a DuckLake function, and a query for its arguments. If the query returns NULL, the step does nothing. A
+ * step with `table` is left to the next upkeep while the catalogue has deletions of this table's rows.
  */
 type Step = readonly [name: string, query: string, table?: number]
 
