@@ -97,11 +97,11 @@ export async function removeFolder(folder: string): Promise<void> {
 }
 
 /** Removes what begins with `prefix` and was not modified since `beforeMs`: processes that were killed have left it. */
-export async function removeLeftovers(prefix: string, beforeMs: number): Promise<void> {
+export async function removeLeftovers(prefix: string, beforeMs: number, own?: string): Promise<void> {
   for (const name of await readdir(dirname(prefix))) {
     const path = join(dirname(prefix), name)
     const { mtimeMs = Infinity } = statSync(path, { throwIfNoEntry: false }) ?? {}
-    if (path.startsWith(prefix) && mtimeMs < beforeMs) await removeFolder(path)
+    if (path.startsWith(prefix) && path !== own && mtimeMs < beforeMs) await removeFolder(path)
   }
 }
 

@@ -16,6 +16,7 @@ import { DUCKDB } from '../../src/config/crossChecks.ts'
 import { LAYOUT } from '../../src/warehouse/books/layout.ts'
 import { spillFolderOf } from '../../src/warehouse/database/warehouseFile.ts'
 import { liveRows } from '../support/held.ts'
+import { aTide } from '../support/tide.ts'
 import { GIVE_UP, handOver, saidUnprivileged } from '../support/unprivileged.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { copyWarehouse } from '../support/templates.ts'
@@ -293,6 +294,25 @@ describe('a warehouse', () => {
     await rename(`${path}.wal`, `${path}.left`)
     await using warehouse = await openAt(path)
     expect(await liveRows({ warehouse }, 'enquiries')).toBe(isItsOwn ? 1 : 0)
+  })
+
+  it('keeps what DuckDB spills while it replays the log of a killed owner', async () => {
+    await using folder = await aFolder()
+    const path = join(folder.path, 'warehouse.duckdb')
+    await using killed = await aTide()
+    // The first COMMIT after a publication reserves memory for new rows, and so does the replay of its log.
+    await killed.sync('events', 'enquiries')
+    await killed.warehouse.publish(killed.config.published)
+    killed.clock.pass(60_000)
+    for (const report of ['events', 'enquiries'] as const)
+      killed.sandbox.world.edit(report, killed.sandbox.world.liveKeys(report)[0] as number)
+    await killed.sync('events', 'enquiries')
+    for (const log of ['', '.wal']) await copyFile(`${killed.config.warehouse}${log}`, `${path}${log}`)
+    await using warehouse = await Warehouse.open({ path, memory: '40MB', threads: 1 })
+    const [spill = ''] = (await readdir(folder.path)).filter((each) => each.startsWith('warehouse.duckdb.spill'))
+    expect(await readdir(join(folder.path, spill))).not.toEqual([])
+    await warehouse.rows('CHECKPOINT')
+    expect(await liveRows({ warehouse }, 'enquiries')).toBe(await liveRows(killed, 'enquiries'))
   })
 
   it('clears away what a killed owner had spilled, and leaves nothing when it is closed', {

@@ -70,7 +70,8 @@ export function spillFolderOf(warehouse: string) {
     /** Creates the folder, and removes folders of dead processes. If `isAlone`, every other process is dead. */
     create: async ({ isAlone }: { readonly isAlone: boolean }): Promise<void> => {
       // In a lake, each living process has updated the time of its folder within the last day.
-      await removeLeftovers(prefix, isAlone ? Infinity : toMillis(systemClock.now()) - DAY_MS)
+      // If DuckDB replayed a large log when it opened the file, it has already created the folder and written to it.
+      await removeLeftovers(prefix, isAlone ? Infinity : toMillis(systemClock.now()) - DAY_MS, own)
       makePrivateFolder(own)
     },
     /** Shows other processes of a lake that this one lives. Call this at least each hour. */
