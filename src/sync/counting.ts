@@ -19,7 +19,7 @@ const RANGES_MAX = 8
 const FAILURES_MAX = 3
 const STOPPED_MS = DAY_MS
 
-/** Compares counts and reads differing ranges. Returns whether to update the run record. Throws MASS_DELETE_STOPPED. */
+/** Compares counts and rereads unequal ranges. Returns whether the run record changes. Throws MASS_DELETE_STOPPED. */
 export async function compareCounts(context: SyncContext, reading: Reading): Promise<boolean> {
   const { warehouse, client, clock } = context
   const { declaration, config, scope, window } = reading.plan
@@ -42,7 +42,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     if (deletesEveryMs > 0 || (state?.failures ?? 0) > 0 || state?.stopped !== undefined) await record()
     return false
   }
-  // `restMs` is 0 if every run compares counts. The previous run did so at its mark (since + overlap) plus `settleMs`.
+  // With `restMs` 0, every run compares, but equal counts are not recorded. The previous run was at mark + `settleMs`.
   const comparedAt = restMs === 0 ? plusMs(window.since, config.overlapMs + config.settleMs) : state?.countedAt
   const comparison = { context, reading, until: (window.since - 1) as Instant, comparedAt }
   const found = await findRows(comparison, next.acceptedDifference).catch(async (error: unknown) => {
@@ -70,7 +70,7 @@ interface Comparison {
   readonly reading: Reading
   /** End of the compared range. Rows created after this time were all read as part of this run's window. */
   readonly until: Instant
-  /** The service's time at the previous comparison. Its total at that time did not include the rows missing now. */
+  /** The service's time at the previous comparison. The service did not yet count the rows that are missing now. */
   readonly comparedAt: Instant | undefined
 }
 
@@ -84,7 +84,7 @@ async function findRows(comparison: Comparison, acceptedDifference: number): Pro
   const total = await totalUpTo(reading, until)
   const { kind } = await totalOfCreated(reading)
   if (kind === 'undated') return UNDATED
-  // If stored rows and the service's total up to `until` differ by the accepted number, the missing rows are newer.
+  // Up to `until`, counts differ only by the accepted number. So the missing rows were created after this time.
   if (total === undefined || total - notes.reduce((sum, { rows }) => sum + rows, 0) === acceptedDifference)
     return 'recent rows'
   if (kind === 'unknown') return 'totals that change'
@@ -145,7 +145,7 @@ async function readRange(comparison: Comparison, range: Span): Promise<number> {
   return ended.absent
 }
 
-/** Returns a lower bound (ms) for the age of the oldest missing row at the time of the previous comparison. */
+/** Returns a lower bound (ms) for how late the oldest missing row is: its age at the previous comparison. */
 async function latenessMs(
   { reading: { source, plan }, comparedAt }: Comparison,
   span: Span,
@@ -153,7 +153,7 @@ async function latenessMs(
 ): Promise<number> {
   let ms = Math.max(plan.config.overlapMs, SECOND_MS)
   if (comparedAt === undefined) return ms
-  // Rows lack a creation time, but a request can be limited by it. Doubles `ms` until no missing row is 2 × `ms` old.
+  // Rows do not contain their creation time, so each request tests whether a missing row is older than 2 × `ms`.
   const since = span.since ?? (0 as Instant)
   for (let until = minusMs(comparedAt, 2 * ms); until > since; until = minusMs(comparedAt, 2 * ms)) {
     const { page } = await source.pages.read({ ...source.question, expand: [], created: { since, until } }, 1)

@@ -25,7 +25,7 @@ export interface IntakeOptions {
   readonly followers?: ChangesLoad['followers']
 }
 
-/** The values of a row's key columns. For a deleted row, the stamp of the deleted version may be the last value. */
+/** The key of a deleted row and, if it was read, the row's modification time: `[17, 'EUR', '2026-01-31T06:00:00Z']`. */
 export type GoneKey = readonly (string | number)[]
 
 /** Returns the key of a row with its currency (`scope`), if the report is requested per currency. */
@@ -55,7 +55,7 @@ const FILE_ERRORS: readonly ErrorCode[] = ['LOAD_REFUSED', 'UNEXPECTED']
 export class Intake implements AsyncDisposable {
   readonly catalog: ObjectCatalog
   readonly figures = noFigures()
-  /** The reason why rows are read. The caller commits all added rows before it changes this value. */
+  /** Why rows are read, such as for a backfill. The caller commits all added rows before it changes this value. */
   source: RowSource
   readonly #context: WalkContext
   readonly #options: IntakeOptions
@@ -120,7 +120,7 @@ export class Intake implements AsyncDisposable {
     await this.#spool[Symbol.asyncDispose]()
   }
 
-  /** Whether a load can end within a window. False for audit entries and for rows without a deletion flag. */
+  /** False if one load needs the whole window: audit entries, or rows that only a second read shows as deleted. */
   get #cutsBetweenPages(): boolean {
     return !this.#awaitsDifference && this.source.kind !== 'audit'
   }

@@ -21,7 +21,7 @@ export interface RunEnd<R> {
   readonly run?: R
 }
 
-/** If `work` throws, stores the error and returns it in the outcome. */
+/** Executes a run. `work` records its own success. If `work` throws, stores the error and returns it in the outcome. */
 export async function oneRun<R extends ReportRun>(context: SyncContext, ask: RunRequest, work: () => Promise<R>) {
   const begun = { ...ask, startedAt: context.clock.now(), ...NO_RUN_COUNTS }
   const ended = await observeRun(context, ask, () => {

@@ -39,7 +39,7 @@ export function refuseAgain(pauses: readonly Pause[], report: ReportName, settin
   if (one !== undefined) throw pausedBy({ ...one, report })
 }
 
-/** Returns the client and its OAuth scopes and, if the credentials were refused, a short hash of the secret. */
+/** Returns client, OAuth scopes and, after refused credentials, a hash of the secret. If this changes, a pause ends. */
 const clientOf = ({ code }: Pick<Pause, 'code'>, { identity, clientSecret }: SyncSettings): string =>
   code === 'CREDENTIALS_REFUSED' ? `${identity} ${clientSecret.shortHash}` : identity
 

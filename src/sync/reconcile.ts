@@ -81,7 +81,7 @@ async function reconcileScope(
   return { pages: reading.pages, inserted, updated, found }
 }
 
-/** Returns keys that the previous reconcile did not find, and whose rows now have times before the report's `start`. */
+/** Returns keys that the previous reconcile did not find, but that exist before `start`: these rows are not deleted. */
 async function keysBeforeStart({ warehouse }: SyncContext, { plan, source }: Reading): Promise<readonly string[]> {
   const { declaration, scope, config } = plan
   const absent = declaration.window.required ? await warehouse.books.absentKeys(declaration.name, scope) : []
@@ -103,7 +103,7 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   if (isBounded) return
   const total = await totalNow(reading)
   if (total === (await context.warehouse.books.reconciledRows(open.reconcileId))) return
-  // The numbers may differ because rows were added or removed, or because rows without a creation time were not read.
+  // The counts differ. Either rows were added or removed meanwhile, or rows without a creation time were not read.
   if ((await totalOfCreated(reading)).kind !== 'dated') await readUnbounded(reading)
 }
 

@@ -16,7 +16,7 @@ export interface Refill {
   readonly endReset: (() => Promise<number>) | undefined
 }
 
-/** Stores the report's current settings before rows are read. Returns the refill that is needed, or undefined. */
+/** Stores the settings before rows are read with them. After a change of settings, returns which rows to read again. */
 export async function openCoverage(
   context: SyncContext,
   { plan: { config, declaration, scope, runId, window } }: Reading,
@@ -35,7 +35,7 @@ export async function openCoverage(
   return { until: coverage.refillUntil, record, endReset: coverage.because.includes('reset') ? endReset : undefined }
 }
 
-/** Stores the privacy rules before a backfill if no run has set a mark yet. Removes values that have become private. */
+/** Stores the privacy rules for a backfill that precedes the first run. Removes values that have become private. */
 export async function storeSettings(context: SyncContext, report: ReportName, scope: string): Promise<void> {
   const { warehouse, fence } = context
   const { mark } = await warehouse.books.lastWindow(report, scope)

@@ -30,8 +30,7 @@ export type RetryContext = Pick<SyncContext, 'warehouse' | 'clock' | 'signal'> &
   readonly settings: Pick<SyncContext['settings'], 'reports' | 'staging' | 'hashKey'>
 }
 
-/** One query reads at most this many rejected rows, so a page of staged rows never has more. */
-const ROWS_AT_ONCE = 500
+const ROWS_A_QUERY = 500
 /** A batch with this many rows is full. It can have more rows, because the rows of one load are never split. */
 const ROWS_A_LOAD = 5_000
 const TRIES_MAX = 10
@@ -111,9 +110,9 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
   /** Keys of rows that were already deleted at the service when they were rejected. */
   const gone = new Map<string, GoneKey>()
   let read = 0
-  for (let offset = 0; offset < batch.rows; offset += ROWS_AT_ONCE) {
+  for (let offset = 0; offset < batch.rows; offset += ROWS_A_QUERY) {
     const { loadIds } = batch
-    const rows = await warehouse.books.rejectedRows({ report, loadIds, offset, limit: ROWS_AT_ONCE })
+    const rows = await warehouse.books.rejectedRows({ report, loadIds, offset, limit: ROWS_A_QUERY })
     read += rows.length
     // Rows with the same scope and time form one page, as in the response that contained them.
     for (const page of Map.groupBy(rows, ({ scope, observedAt }) => `${observedAt} ${scope}`).values()) {

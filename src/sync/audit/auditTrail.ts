@@ -1,4 +1,4 @@
-/** Executes one run of an audit report: reads the entries of each record that has changed since its trail was read. */
+/** Runs an audit report once: reads the audit entries of each record, such as an enquiry, that has changed. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportConfig } from '../../config/config.ts'
@@ -22,7 +22,7 @@ import { proveSlice } from '../walk/proveSlice.ts'
 import { serviceClock } from '../walk/serviceClock.ts'
 import type { ReportRun } from '../syncReport.ts'
 
-/** Limits the size of a load, because each record adds a window and a mark to it. */
+/** Limits the records of a load, because each one adds a window and a mark to the transaction. */
 const RECORDS_A_LOAD_MAX = 2_000
 /** After a change of the configuration, one run reads at most this many trails again, so that runs stay short. */
 const TRAILS_AGAIN_MAX = 2_000
@@ -76,7 +76,7 @@ interface TrailRefill {
   readonly done: () => Promise<void>
 }
 
-/** Stores the configuration. If it changed, returns which trails to read again. The map's key is the scope prefix. */
+/** Stores the settings of each entity. If they changed, returns which trails to read again, by entity (`3:`, or ''). */
 async function openAuditCoverage(context: SyncContext, report: ReportName, subjects: readonly Subject[]) {
   const { warehouse, settings, fence } = context
   const wanted = readSettingsOf(settings, report)
@@ -96,12 +96,12 @@ async function openAuditCoverage(context: SyncContext, report: ReportName, subje
   return refills
 }
 
-/** Returns the coverage to store. All trails of an entity that was removed and added again must be read again. */
+/** Returns the settings to store. If an entity was removed and is configured again, all its trails are read again. */
 function auditCoverage(stored: Coverage | undefined, wanted: ReadSettings, askedUntil: Instant | undefined): Coverage {
   const isBack = stored === undefined && askedUntil !== undefined
   if (isBack) return { asked: wanted, refillUntil: askedUntil, because: ['entities'] }
   const next = nextCoverage(stored, wanted, askedUntil)
-  // A later `start` is stored too, because trails of new records are read from there.
+  // `nextCoverage` can keep an earlier `start`. Trails of new records begin at the configured one, so it is stored.
   return next.asked.start === wanted.start ? next : { ...next, asked: wanted }
 }
 
@@ -111,7 +111,7 @@ class Trail {
   readonly #declaration: Declaration
   readonly #intake: Intake
   readonly #config: ReportConfig
-  /** Records are added one by one, so that no load contains half a trail. */
+  /** Settles when the last trail was added. Trails are added one by one, so that no load contains half a trail. */
   #adding: Promise<void> = Promise.resolve()
   #rows = 0
   readonly #asked = new Set<string>()

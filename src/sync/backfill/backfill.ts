@@ -128,11 +128,10 @@ function countWindows(windows: BookedWindow[], { backfillId, report, onProgress 
     windows.reduce((sum, window) => (window.state === state ? sum + window[figure] : sum), 0)
   let [rows, pages] = [sumOf('done', 'rows'), sumOf('done', 'pages')]
   let [done, failed, total] = [windows.filter(({ state }) => state === 'done').length, 0, windows.length]
-  /** Number of planned requests for windows that this run has read (`plannedDone`), and for the remaining windows. */
-  let [plannedDone, plannedLeft] = [0, sumOf('pending', 'plannedRequests')]
+  let [requestsDone, requestsLeft] = [0, sumOf('pending', 'plannedRequests')]
   const send = () => {
-    const msEach = (clock.monotonicMs() - startedMs) / plannedDone
-    const msLeft = plannedDone === 0 ? undefined : msEach * plannedLeft
+    const msEach = (clock.monotonicMs() - startedMs) / requestsDone
+    const msLeft = requestsDone === 0 ? undefined : msEach * requestsLeft
     onProgress?.({ backfillId, report, rows, pages, windows: { done, failed, total, msLeft } })
   }
   return {
@@ -141,8 +140,8 @@ function countWindows(windows: BookedWindow[], { backfillId, report, onProgress 
       done += 1
       rows += pulled.rows
       pages += pulled.pages
-      plannedDone += plannedRequests
-      plannedLeft -= plannedRequests
+      requestsDone += plannedRequests
+      requestsLeft -= plannedRequests
       send()
     },
     failed(): void {

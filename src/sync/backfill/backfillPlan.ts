@@ -18,9 +18,10 @@ interface PlanAsk extends Range {
   readonly basis: BackfillBasis
 }
 
-/** Maximum number of requests for totals. If there are few rows, one request per `PAGES_PER_TOTAL` pages is enough. */
-const TOTALS_MAX = 16
-const PAGES_PER_TOTAL = 4
+/** Per currency, planning counts the rows of at most this many ranges, because each count costs one or two requests. */
+const RANGES_MAX = 16
+/** With few rows, planning counts one range per this many pages, so that a plan costs less than the backfill. */
+const PAGES_A_RANGE = 4
 
 /** Plans the windows of a backfill. Writes nothing to the warehouse. Throws the client's errors. */
 export async function planBackfill(context: WalkContext, ask: PlanAsk) {
@@ -74,8 +75,8 @@ async function countParts(planning: Planning, scope: string, sizes: WindowSizes)
   if (whole === undefined) return undefined
   const parts = [whole]
   const rowsEach = rowsAWindow(rowsIn(whole), sizes)
-  const worth = Math.ceil(rowsIn(whole) / (PAGES_PER_TOTAL * sizes.pageRows))
-  for (let asked = 1; asked < Math.min(TOTALS_MAX, worth); asked += 1) {
+  const worth = Math.ceil(rowsIn(whole) / (PAGES_A_RANGE * sizes.pageRows))
+  for (let asked = 1; asked < Math.min(RANGES_MAX, worth); asked += 1) {
     const fullest = parts.reduce((best, part) => (rowsIn(part) > rowsIn(best) ? part : best))
     if (!canSplit(fullest) || rowsIn(fullest) <= rowsEach) break
     const middle = Math.floor((fullest.since + fullest.until) / 2) as Range['since']

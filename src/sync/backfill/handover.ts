@@ -34,7 +34,7 @@ export interface PullAsk {
   readonly fence: Fence
   /** Fingerprint of the settings that affect requests. A worker with other settings refuses the job. */
   readonly question: string
-  /** Staging writes this text before each number that a double would round. The text differs between warehouses. */
+  /** Long numbers are staged as strings with this prefix, to keep all digits. Each warehouse has its own prefix. */
   readonly numberMark: string
   readonly profile: PagingProfile
 }
@@ -46,7 +46,7 @@ interface PulledLoad {
   readonly requests: BackfillLoad['requests']
 }
 
-/** A proven window whose rows are in files. This object itself can be sent as JSON. */
+/** Describes a proven window, whose rows are in the files of `directory`. Stored there as JSON, in `manifest.json`. */
 export interface PulledWindow {
   readonly version: number
   readonly ask: PullAsk

@@ -71,7 +71,7 @@ export class Difference {
     return third.stamps
   }
 
-  /** Rereads a short span around each missing row, as the second read may have skipped it. Updates `stamps`. */
+  /** Rereads spans around rows that the second read may have skipped. Updates `stamps`. Returns rows still missing. */
   async #confirmed(missing: readonly RowKey[], slice: ProvenSlice, stamps: Stamps): Promise<readonly RowKey[]> {
     const around = (key: RowKey) => {
       const at = parseInstant(stamps.get(key)?.[0] ?? '')
@@ -82,7 +82,7 @@ export class Difference {
     const rowsThere = [...stamps.values()].filter(([text = '']) => texts.has(text)).length
     const pageRows = rowsAPage(this.pages.profile, this.pages.pageSize)
     const isHeap = rowsThere > (spans.length * pageRows) / 2
-    // Skips a reread with too many requests: many rows share these times, or the slice has few pages for its spans.
+    // Rereading costs too much if many rows share these times, or if two requests per span exceed the slice's pages.
     if (isHeap || 2 * spans.length > slice.rows / pageRows) return missing
     const without = await this.#slices(spans)
     const last = collectStamps(this.#plan.declaration)

@@ -14,7 +14,7 @@ export interface ProvenSlice extends Omit<ProvenRows, 'proof'> {
   readonly proof: string
 }
 
-/** The old part of a span is read separately if it is this many times longer than the young part. */
+/** If most of a span is old (by this factor), the old part is read separately, because its pages can be counted. */
 const HISTORY_RATIO = 100
 
 /** Yields each slice once it is proven complete. `rowsExpected` is the number of rows that an earlier read returned. */

@@ -44,7 +44,7 @@ export class Reading implements AsyncDisposable {
   /** Keys of the rows that `window()` found by filtering on creation time. Undefined if more than `RECENT_MAX`. */
   recent: KeySet | undefined = new KeySet()
   rows = 0
-  /** For each row of the current slice that has no deletion flag: its page number. Rows of dropped walks are kept. */
+  /** Page numbers of rows without a deletion flag. Rows of dropped walks stay: only keys of the slice are looked up. */
   readonly #unflagged = new Map<RowKey, number>()
   readonly #difference: Difference | undefined
   #pagesClosed = 0
@@ -94,7 +94,7 @@ export class Reading implements AsyncDisposable {
     return provenSlices({ ...this.source, axis }, spans)
   }
 
-  /** Yields slices filtered by modification time. If `asksCreated` is true, first reads rows created in the span. */
+  /** Yields slices by modification time. New rows may lack this time, so they are first read by creation time. */
   async *window(span: Span): AsyncGenerator<ProvenSlice, void> {
     if (this.asksCreated) for await (const slice of this.slices('created', [span])) this.#noteRecent(slice)
     yield* this.slices('window', [span])

@@ -54,7 +54,7 @@ export class PageWalk {
     return this.#source.pages.read(this.#question, number, this.walk.rowsAsked)
   }
 
-  /** Reads a page and adds it to the walk. If the service refuses a page after page 1, adds an empty page. */
+  /** Reads a page and adds it to the walk. A refused page after page 1 counts as empty: there may be no such page. */
   async page(number: number): Promise<FetchedPage> {
     const { pages } = this.#source
     const size = this.walk.rowsAsked
@@ -74,12 +74,12 @@ export class PageWalk {
     if (rowCount > 0 && number > (this.lastWithRows?.number ?? 0)) this.lastWithRows = fetched
   }
 
-  /** Reads the pages that the total implies, and later pages if rows may follow. `untilMoved`: stops if rows move. */
+  /** Reads the pages that the total implies, then pages that may follow. `untilMoved`: stops once a row has moved. */
   async pagesOfTotal(untilMoved: boolean): Promise<void> {
     const { walk } = this
     const last = walk.pagesCalledFor
     const goesOn = () => !untilMoved || !walk.hasMoved
-    // From both ends in turn, because a row that moves to either end then soon appears twice.
+    // Reads pages from both ends in turn, so that a row that moves to either end soon appears twice.
     const fromBothEnds = (n: number): number => (n % 2 === 0 ? n / 2 + 2 : last - (n - 1) / 2)
     const numbers = Array.from({ length: last - 1 }, (_, n) => (untilMoved ? fromBothEnds(n) : n + 2))
     await this.#readAtOnce(numbers, goesOn)
@@ -110,7 +110,7 @@ export class PageWalk {
     })
   }
 
-  /** Returns whether the page repeats the previous page. False for pages of one row, whose keys are compared anyway. */
+  /** Returns whether the page repeats the page before. False for pages of one row: the walk notices a repeated key. */
   #repeatsLast({ number, page }: FetchedPage): boolean {
     const last = this.#last
     if (last === undefined || number !== last.number + 1 || page.rowCount === 0) return false
@@ -119,7 +119,7 @@ export class PageWalk {
     return hasSameRows(page, last.page, this.#source.terms.keyed)
   }
 
-  /** Returns whether a page has other rows than the previous page. Audit entries have no key, so they can be equal. */
+  /** Returns whether an equal page has other rows than the page before: audit entries have no key and can be equal. */
   async #isOtherPage({ page }: FetchedPage): Promise<boolean> {
     const { walk } = this
     const { pages, terms } = this.#source

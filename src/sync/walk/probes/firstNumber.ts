@@ -48,7 +48,7 @@ async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
   return zero.page.rowCount > 0 && (await read(1)).page.rowCount === 0 ? 0 : undefined
 }
 
-/** Requests one row alone. Returns the number of its page, `shown again` if page 2 has it, undefined if unclear. */
+/** Returns the number of the page with the span's only row. `shown again`: page 2 also has it, which proves nothing. */
 async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'shown again' | undefined> {
   const isOn = (page: FetchedPage | undefined): boolean => page !== undefined && sharedRows(page.page, first.page) > 0
   const isOnPage = async (number: number) => isOn(await read(number).catch(undefinedIfRefused))
@@ -71,7 +71,7 @@ async function numberBySmallPages(read: Read, first: FetchedPage, again: () => P
     if (same === 0 && zeros[1] !== undefined && one.rowCount === 1) return 0
     if (same === 1) return undefined
   }
-  // A row that `again` returns too existed during all requests, so page 0 should have had it.
+  // More than `rows` rows existed during all requests. Pages 0 and 1 would have shown them if page 0 were the first.
   return first.page.rowCount > rows && sharedRows(first.page, (await again()).page) > rows ? 1 : undefined
 }
 

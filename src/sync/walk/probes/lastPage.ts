@@ -8,15 +8,14 @@ import { type FetchedPage, undefinedIfRefused } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { type PageWalk, questionFor, type SliceSource } from '../walkPages.ts'
 
-/** The last page. If it is short, the walk back to page 1 uses this response. A full last page is requested again. */
 export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
 }
 
-/** Part of `loadRowsMax` to plan for a load. Below 1, because events with two modification times can be read twice. */
+/** A load is planned with this share of `loadRowsMax`, because events with two modification times can be read twice. */
 const LOAD_SHARE = 0.8
 
-/** Returns the page to read first (`guess`) and the page that fills a load (`stop`, undefined if all rows fit). */
+/** `guess`: the page to request first. `stop`: the page that ends the first load, undefined if all rows fit into it. */
 function pagesToProbe({ rowsExpected = 0 }: Slice, { loadRowsMax }: WalkTerms, pageRows: number) {
   const behindLoad = Math.floor((LOAD_SHARE * loadRowsMax) / pageRows)
   const isLoad = behindLoad < 2 || (rowsExpected > 0 && rowsExpected <= loadRowsMax)

@@ -12,7 +12,7 @@ import { keylessOf, questionFor, type SliceSource } from '../walkPages.ts'
 
 const NARROWER_REQUESTS_MAX = 16
 
-/** Requests both halves of the span. Halves a part again while it returns as many rows as the whole span. */
+/** Tests whether smaller spans return new rows. Halves a span again while it returns as many rows as the whole span. */
 export async function probeNarrower({ source, slice, first }: ProbedSlice, walk: Walk): Promise<NarrowerFinding> {
   const { pages } = source
   const read = async (span: Span) => (await pages.read(questionFor(source, span), 1)).page
@@ -42,7 +42,7 @@ export async function probeNarrower({ source, slice, first }: ProbedSlice, walk:
 
 const idsOf = (page: ScannedPage): (string | number)[] => [...page.keys, ...keylessOf(page)]
 
-/** Checks the total of a span whose walks found fewer rows. `add up`: the parts' totals confirm it; else `differ`. */
+/** Tests a total that exceeds the rows found. Returns `add up` if the totals of the span's parts have the same sum. */
 export async function probePartTotals({ source, slice }: ProbedSlice, parts: readonly Span[], before: number) {
   const totalOf = async (span: Span) =>
     (await source.pages.read(questionFor(source, span), 1)).page.envelope.totalCount ?? 0
