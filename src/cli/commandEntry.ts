@@ -9,7 +9,7 @@ export interface CommandEntry {
   readonly summary: string
   readonly argument?: readonly [syntax: string, description: string]
   readonly options?: readonly Option[]
-  /** If false, the command has no option `--config`. If `later`, the action itself reads the configuration (`load`). */
+  /** False: the command has no `--config`. `later`: its action calls `load` itself, or needs none (`certify`). */
   readonly isConfigured?: false | 'later'
   readonly examples: string
   readonly action: () => Promise<Action<never, never>>

@@ -82,7 +82,7 @@ function csvText(cell: Cell): string {
 
 const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
 
-/** Prints an array of rows or, with `hasWarrants`, `{ "rows": […], "reports": […] }` with how complete each is. */
+/** Prints an array of rows or, with `hasWarrants`, `{"rows":[…],"reports":[…]}`, where `reports` has the warrants. */
 function jsonPrinter(out: Output, hasWarrants: boolean): ResultPrinter {
   const head = hasWarrants ? '{"rows":[' : '['
   let written = 0

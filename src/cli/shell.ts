@@ -1,4 +1,4 @@
-/** The process as a command sees it. `out` receives only results, so that a pipe contains no log or progress. */
+/** The outputs, environment and clock of a command. `out` receives only results, so that a pipe contains no log. */
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Stop } from './stop.ts'

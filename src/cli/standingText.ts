@@ -126,7 +126,7 @@ function againText({ since, until, because, records }: NonNullable<ScopeCoverage
   return `reading again ${from} ${wholeSeconds(until)} ${reason}`
 }
 
-/** Describes how late a row came. Example: `one was shown at least 7 min after its stamp` (its modification time). */
+/** Describes how late a row was shown: `one was shown at least 7 min after its stamp` (its modification time). */
 export const latenessText = (report: ReportName, atLeastMs: number): string =>
   `one was shown at least ${duration(atLeastMs)} after its ${reportOf(report).newerBy.length > 0 ? 'stamp' : 'creation'}`
 

@@ -35,7 +35,7 @@ interface PerformSettings<Answer> extends CommandOptions {
 
 const GOES_ON = 'The worker goes on with it; "tidemark status" shows how far it is.'
 
-/** Prints the result of an operation. An error of the publication is in the result or, for plain text, thrown later. */
+/** Performs an operation and prints its result. A publication error is printed too or, after plain text, thrown. */
 export async function performAndPrint<Answer extends Publication>(
   shell: Shell,
   settings: PerformSettings<Answer>,

@@ -87,7 +87,7 @@ async function checkReports(config: Config): Promise<Finding[]> {
     const found = late === 0 ? 'no run noticed a late row' : 'it is enough for the rows that came late'
     return [ok('overlap', found), ...requests]
   } catch (error) {
-    // `checkWarehouse` reports expected errors, such as a locked warehouse. Only an unexpected one is new here.
+    // `checkWarehouse` has already reported expected errors, such as a locked warehouse. This adds only other errors.
     return asSyncError(error).code === 'UNEXPECTED'
       ? [warn('overlap', asSyncError(error).message, 'Look at the line of the warehouse.')]
       : []

@@ -74,7 +74,7 @@ async function fill({ err, stop }: Shell, { from, movedFrom, snapshot }: Source,
   })
 }
 
-/** Replaces cures that are for the configured warehouse: they restore it, or create it with a sync. */
+/** Errors of the target get a cure of their own: the usual ones (restore it, run a sync) are for the source. */
 const targetError = (lake: LakePlace | undefined) => (thrown: unknown) => {
   const { code, message } = asSyncError(thrown)
   const isWrong = code === 'WAREHOUSE_MISSING' || code === 'WAREHOUSE_CORRUPT'
@@ -85,7 +85,7 @@ const targetError = (lake: LakePlace | undefined) => (thrown: unknown) => {
 
 type Source = Awaited<ReturnType<typeof sourceOf>>
 
-/** Returns what a move must know of the source. Throws USAGE_INVALID if its tables are missing or too old. */
+/** Reads the source's last load and state. Throws USAGE_INVALID if its tables are missing or too old. */
 async function sourceOf(from: Config) {
   await using database = await openWarehouseToRead(from)
   if ((await knownLayout(database, database.path)) < LAYOUT)
@@ -108,7 +108,7 @@ async function isMoved({ from, movedFrom, state, load }: Source, target: Config)
     return false
   }
   await using database = opened
-  // A file of another program has no such table.
+  // The mark cannot be read from a DuckDB file of another program.
   if ((await readNumberMark(database).catch(() => undefined)) !== movedFrom) return false
   if ((await stateOf(database)) === state) return true
   const { load: own } = await onlyRow<{ load: number }>(database, LAST_LOAD)

@@ -97,7 +97,7 @@ export const report = defineReport({
   key: ${columns(keyOf(seen, guesses))}, // guess: distinct in ${counted(rows.length, 'row')}. To fill in, if none was found
   fields: ${block(guesses.filter(({ isCollection }) => !isCollection).map(({ line }) => line))},
   newerBy: ${columns(newerBy)}, // guess: times with such names, the latest first
-  // to fill in: parameters for modification times (usual names shown); if creation times have parameters, add created
+  // to fill in: the parameters for modification times (these names are usual); add created if creation times have some
   window: { since: 'modifiedSince', until: 'modifiedUntil', required: false },
   // guess: from field names. To fill in: 'none' if rows are never deleted; includeDeleted if the service supports it
   deletes: ${flag ? `'flag',\n  deletedFlag: '${flag.name}'` : "'absence'"},

@@ -35,7 +35,7 @@ export const query: Action<QueryOptions, string> = async (shell, options, sql) =
 
 const timeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0
 
-/** Warns if the warehouse is newer than its copy, for example after a move. Opens a file only if its time is newer. */
+/** Warns if the copy differs from the warehouse, as after a move. Opens neither file if the copy's file is newer. */
 async function warnOfOldCopy({ err }: Shell, { config }: CommandOptions): Promise<void> {
   if (config.lake !== undefined || timeOf(config.warehouse) <= timeOf(config.published)) return
   const { findDifference } = await import('../check/files.ts')

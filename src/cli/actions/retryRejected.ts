@@ -8,7 +8,7 @@ import { performAndPrint, starting } from '../surroundings.ts'
 
 type Retried = AnswerOf<'retry-rejected'>['retried']
 
-/** Loads rejected rows again. The exit code is 0 even if a row is rejected again. */
+/** Loads rejected rows again. The exit code is 0 even if a row is rejected again, as for a sync with rejected rows. */
 export const retryRejectedRows: Action = async (shell, options, names) => {
   const request = { do: 'retry-rejected', reports: namedReports(names) } as const
   return performAndPrint(shell, { ...options, start: starting(request) }, ({ retried }) => ({

@@ -162,7 +162,7 @@ function checkClock(client: ReportingClient, clock: Clock): Finding {
   return skewFinding(millisBetween(service, clock.now()))
 }
 
-/** A small difference of the clocks is rounded to this: the Date header has whole seconds, and responses take time. */
+/** Rounds a small clock difference, which is not exact: the Date header has whole seconds, and responses take time. */
 const SKEW_GRAIN_MS = 5_000
 
 /** Returns a warning if the clocks differ too much. `aheadMs` is our clock minus the service's clock. */
