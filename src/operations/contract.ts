@@ -46,7 +46,7 @@ export const OperationRequest = z.discriminatedUnion('do', [
   ...ActingRequest.options,
   z.strictObject({ do: z.literal('plan-backfill'), backfills }),
   z.strictObject({ do: z.literal('status') }),
-  // The operation `activity` does not read the warehouse, which may be busy with a load.
+  // `activity` returns runs and queues without a read of the warehouse, which a load can keep busy.
   z.strictObject({ do: z.literal('activity') }),
 ])
 export type OperationRequest = z.infer<typeof OperationRequest>

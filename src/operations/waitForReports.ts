@@ -23,7 +23,6 @@ export interface WaitRequest {
 
 const duration = z.string().regex(DURATION)
 
-/** A `timeout` above `QUERY_MS_MAX` is shortened. */
 export const WaitQuery = z.strictObject({
   report: z.union([Report, z.array(Report)]).describe('Given once for each report'),
   until: z.iso.datetime().optional().describe('Rows modified up to this time must be published'),
