@@ -39,7 +39,7 @@ interface Definition {
   readonly reads: readonly string[]
 }
 
-/** Creates the macro `refusal`, which returns why a statement is refused. Each published copy needs its own macro. */
+/** Creates the macro `refusal`, which returns why a statement is refused. It depends on the copy's views and macros. */
 export async function createRule(sql: Sql, place?: string): Promise<void> {
   const { functions, tableFunctions, refusedViews } = listsFor(await sql.rows<Definition>(DEFINITIONS))
   const create = `CREATE OR REPLACE ${place === undefined ? 'TEMP ' : ''}MACRO ${place ?? ''}`

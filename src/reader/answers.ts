@@ -1,4 +1,4 @@
-/** What assistants and the console read: answers of a limited size, and the tables with their comments. */
+/** Reads what assistants and the console show: a limited number of rows, and the tables with their comments. */
 import type { Cell } from '../warehouse/database/cells.ts'
 import { iso, text } from '../warehouse/database/sql.ts'
 import type { QueryEnd } from './messages.ts'

@@ -1,4 +1,4 @@
-/** The copies that the live server shows. Hard links keep their files readable after the next publication. */
+/** Attaches published copies to the live server. Hard links keep their files readable after the next publication. */
 import { copyFile, link, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Database } from '../warehouse/database/duckdb.ts'
