@@ -2,7 +2,6 @@
 import { setImmediate as turn, setTimeout as sleepFor } from 'node:timers/promises'
 import { fromMillis, type Instant } from './instant.ts'
 
-/** A clock, and a signal that ends the wait early. */
 export interface Waiting {
   readonly clock: Clock
   readonly signal: AbortSignal

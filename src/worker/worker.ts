@@ -36,7 +36,7 @@ export interface WorkerShell extends Host {
 
 export interface WorkerOptions {
   readonly roles?: string | undefined
-  /** How long the lock of a job is valid, in milliseconds. Only tests set a value. */
+  /** Only for tests: milliseconds that a job's lock is valid, and also the interval of the worker's periodic checks. */
   readonly lock?: number | undefined
 }
 
