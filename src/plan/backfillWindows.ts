@@ -17,7 +17,7 @@ export interface Range extends Span {
   readonly since: Instant
 }
 
-/** `rows[0]` is the number of rows modified in this range. `rows[1]`, if present, is the number of rows created. */
+/** A range with its row counts: `rows: [120]` (modified rows) or `rows: [120, 30]` (modified and created rows). */
 export interface CountedRange extends Range {
   readonly rows: readonly number[]
 }

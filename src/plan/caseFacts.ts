@@ -1,4 +1,4 @@
-/** Functions for the rules in judge.ts. They test conditions, cut spans into parts, and update paging profiles. */
+/** Conditions and calculations of the rules in judge.ts. A `Case` has all facts about one slice of a window. */
 import type { Instant } from '../instant.ts'
 import { plannedRows } from './density.ts'
 import type { Case, ProbeName } from './slice.ts'
@@ -12,7 +12,7 @@ const PLANNED_LOADS_MAX = 2
 /** A walk requests at most 8 times `page_size` rows per page, because a service may fail to build larger responses. */
 const USUAL_PAGES_MAX = 8
 const SPEC_PAGE_SIZE_MAX = 10_000
-/** Pages per slice of old rows after rows moved between pages. A span of at most twice this length is cut in half. */
+/** After rows moved between pages, an old span is cut into slices of 8 pages or, below 17 pages, in half. */
 const MOVED_PAGES = 8
 
 export const isOld = ({ slice: { span }, terms }: Case): boolean => span !== undefined && span.until <= terms.youngFrom
@@ -24,7 +24,7 @@ export const isArrayUpToPage2 = ({ seen }: Case): boolean =>
   seen.attempt === 1 && seen.stage !== 'the end' && seen.walk.firstTotal === undefined
 const isEnd = ({ seen }: Case): boolean => seen.stage === 'the end'
 
-/** Cuts a span without a lower bound in two: at the report's `start` or, if that is outside the span, at 1970. */
+/** Cuts a span that has no lower bound, so no middle, at the report's `start` or, if that is not inside, at 1970. */
 export const splitAtFloor = ({ slice: { span }, terms }: Case): readonly Span[] | undefined =>
   span?.since === undefined && span !== undefined
     ? (splitAt(span, terms.floor) ?? splitAt(span, 0 as Instant))
@@ -35,11 +35,10 @@ export const isOverfull = (given: Case): boolean => {
   return mayCut(given) && given.slice.span !== undefined && firstRows > 0 && totalCount > firstRows
 }
 
-/** Returns whether the span is old and its total exceeds `loadRowsMax`, the maximum number of rows in a load. */
-export const hasOldLoads = (given: Case): boolean =>
+export const isOldOverOneLoad = (given: Case): boolean =>
   isOverfull(given) && isOld(given) && (given.seen.walk.totalCount ?? 0) > given.terms.loadRowsMax
 
-/** Splits the span into old and young rows. Undefined if a part is empty or the old part probably fits one page. */
+/** Splits a span into its old and its young part. Undefined if it lacks one, or the old part probably fits one page. */
 export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): readonly Span[] | undefined {
   const parts = span && splitAt(span, terms.youngFrom)
   const old = parts?.[0]
@@ -49,7 +48,7 @@ export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): re
   return (walk.totalCount ?? 0) * share > walk.pageRows ? parts : undefined
 }
 
-/** Splits the span into an old and a young part, if old rows can be counted and the old part is at least as long. */
+/** Splits off the old part of a span, if its rows can be counted and it is not shorter than the young part. */
 export function splitOffOld(given: Case): readonly Span[] | undefined {
   const { slice, terms } = given
   const { span } = slice
@@ -82,14 +81,14 @@ export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { clai
   return walk.refusal !== undefined && walk.firstRows >= Math.min(pageSize, profile.fullPageRows ?? pageSize)
 }
 
-/** Returns whether the only page of a bare array may lack rows: services may ignore paging and limit responses. */
+/** Returns whether page 1, the only page of a bare array, may lack rows: some services only return the first rows. */
 export const mayHideRows = (given: Case): boolean => {
   const { profile, seen } = given
   const { claim, walk, stage } = seen
   const hasNothingNewOnPage2 = stage === 'page 2' && walk.freshOnLastPage === 0
   const isOnly = hasNothingNewOnPage2 || lastPageFound(given)?.number === 1
   const isSurelyLast = claim === 'all unless clamped' && walk.lastRowsSent === 0
-  // If the search found that page 1 is the last page, fewer than `wholeRows` rows are known to be all rows.
+  // If the search found that page 1 is the last page, it is complete if a longer response was complete (`wholeRows`).
   const isUnproven = hasNothingNewOnPage2 || walk.firstRows >= profile.wholeRows
   return isOnly && isUnproven && walk.firstRows > 1 && !isSurelyLast && isWide(given)
 }
@@ -104,14 +103,14 @@ export const learnSingle = ({ profile, terms, seen: { walk } }: Case): PagingPro
 export const learnFull = ({ profile, seen: { walk } }: Case): PagingProfile => sawFullPage(profile, walk.firstRows)
 export const learnFollowed = (given: Case) => (continuesOnPage2(given) ? learnFull(given) : given.profile)
 
-/** Returns the paging profile after a walk. If later pages had other rows and repeated none, page 1 was full. */
+/** Returns the profile after a walk. Page 1 was full if later pages had more rows and repeated none of its rows. */
 export function learnWalked(given: Case): PagingProfile {
   const { attempt, stage, walk } = given.seen
   const isPaged = attempt === 1 && stage === 'the end' && walk.firstTotal !== undefined
   return isPaged && walk.repeats === 0 && walk.distinct > walk.firstRows ? learnFull(given) : given.profile
 }
 
-/** Returns the profile after two equal walks. Raises `fullPageRows` if their last page, not a full one, reaches it. */
+/** Returns the profile after two equal walks. Raises `fullPageRows` if a last page of that length was not full. */
 export function learnAgreed({ profile, seen: { walk } }: Case): PagingProfile {
   const { fullPageRows = Number.POSITIVE_INFINITY, longestOfRun } = profile
   const isOutdated = walk.lastRows >= fullPageRows && walk.lastRows < longestOfRun
@@ -169,7 +168,7 @@ export const isLacking = (given: Case): boolean =>
   hidesAtOneInstant(given) ||
   (isShort(given) && (given.seen.found.hidden === true || (!isAgreed(given) && finerParts(given) === undefined)))
 
-/** Returns whether rows of one instant may be missing: page 2 repeats page 1, and smaller pages did not help. */
+/** Returns whether rows may be missing: page 2 repeated page 1, and a second walk with smaller pages did not help. */
 export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): boolean =>
   previous !== undefined &&
   mayBeOnlyPage(previous) &&
@@ -180,13 +179,13 @@ export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): bo
 const mayBeOnlyPage = ({ firstTotal, page2Repeats, firstRows }: Walk): boolean =>
   firstTotal === undefined && page2Repeats && firstRows > 1
 
-/** Returns whether the last two walks agree. If pages repeat page 1, reading smaller spans must find no other row. */
+/** Returns whether the last two walks agree. If each page repeats page 1, smaller spans must also have no other row. */
 export const isAgreed = (given: Case): boolean =>
   areAlike(given) && (!everyPageIsPage1(given) || given.seen.found.narrower === 'nothing new')
 
 const isWide = (given: Case): boolean => given.terms.keyed && mayCut(given) && canSplit(given.slice.span)
 
-/** Returns whether even the last walk without totals ended with a full page, because the next page was refused. */
+/** Returns whether the last allowed walk over a bare array ended with a full page, after which a page was refused. */
 export const alwaysFills = ({ profile, terms, seen }: Case): boolean =>
   seen.attempt === terms.walkAttemptsMax &&
   seen.walk.cutOff(profile) !== undefined &&
@@ -241,16 +240,16 @@ export function nextSize(given: Case): number {
   return Math.max(size, rows)
 }
 
-/** Returns whether the total may decide cuts. It may be too low if an earlier page was longer than page 1. */
-export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
+/** Returns whether the total can decide cuts. If an earlier page was longer than page 1, the total may be too low. */
+export const isTotalTrusted = ({ profile, slice, seen }: Case): boolean =>
   canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 
 const isLong = ({ seen: { walk } }: Case): boolean => walk.leastTotal > 2 * MOVED_PAGES * walk.pageRows
 
-/** Returns whether to cut the span by its total: a young span, or a long one in which rows moved between pages. */
+/** Returns whether to cut by the total: any young span, and an old one of over 16 pages after rows have moved. */
 export const isCutByTotal = (given: Case): boolean => {
   const isWanted = !isOld(given) || (given.slice.mayCount === false && isLong(given))
-  return isOverfull(given) && isTotalBelieved(given) && isWanted && given.slice.heap === undefined
+  return isOverfull(given) && isTotalTrusted(given) && isWanted && given.slice.heap === undefined
 }
 
 const isCutByMove = (given: Case): boolean =>

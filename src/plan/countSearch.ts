@@ -22,7 +22,7 @@ export function mergedRanges(notes: readonly CreationRange[]): readonly Creation
   return ranges
 }
 
-/** Returns ranges with a wrong row count. Yields a time; `next` needs the service's row count up to that time. */
+/** Returns the ranges whose row counts differ. Yields a time; `next` expects the service's row count up to then. */
 export function* searchDiffering(
   ranges: readonly CreationRange[],
   total: number,

@@ -9,8 +9,8 @@ const DENSITY_MEMORY = 0.5
 const DISPERSION_MEMORY = 0.8
 /** If a slice has 3 times more rows than expected, or less than a third, the estimate forgets all earlier slices. */
 const RESTART_FACTOR = 3
-/** Lower bound of `worth` in `plannedRows`, so that its `margin` √(2 × ln(worth)) is at least √(2 × ln(e^0.5)) = 1. */
-const WORTH_MIN = Math.exp(0.5)
+/** Makes the safety margin in `plannedRows` at least one standard deviation: √(2 × ln(e^0.5)) = 1. */
+const MARGIN_ONE = Math.exp(0.5)
 /** A slice adds 0.25 × ln(its rows / expected rows) to `#trend`, or 0.1 × ln(…) if that may be due to chance. */
 const TREND_SHARE = 0.25
 const TREND_SHARE_BY_CHANCE = 0.1
@@ -23,7 +23,7 @@ const TREND_MAX = 0.35
 /** Returns how many rows a slice should have, so that it rarely has more rows than one response (`pageRows`). */
 export function plannedRows(pageRows: number, dispersion = DISPERSION_AT_FIRST): number {
   const deviation = Math.sqrt(dispersion * pageRows)
-  const margin = Math.sqrt(2 * Math.log(Math.max(WORTH_MIN, (0.35 * pageRows) / deviation)))
+  const margin = Math.sqrt(2 * Math.log(Math.max(MARGIN_ONE, (0.35 * pageRows) / deviation)))
   return Math.max(1, Math.floor(pageRows - 1 - margin * deviation))
 }
 

@@ -1,4 +1,4 @@
-/** Chooses a row that a probe requests alone by its time. If page 1 lacks the row, the service counts pages from 0. */
+/** Helps to find whether pages are numbered from 0 or 1: chooses a row with a time of its own, to request it alone. */
 import type { Instant } from '../instant.ts'
 import type { RowStamps } from './stampSample.ts'
 

@@ -95,7 +95,7 @@ const ENVELOPE: readonly Rule[] = [
     name: 'More pages in an old span with more than a load and no lower bound',
     verdict: 'cut at `start`',
     argued: COST,
-    apply: (c) => facts.hasOldLoads(c) && cutInto(facts.splitAtFloor(c), c.seen.walk.totalCount),
+    apply: (c) => facts.isOldOverOneLoad(c) && cutInto(facts.splitAtFloor(c), c.seen.walk.totalCount),
   },
   {
     name: 'More pages in a divisible span without a heap, young or with more than 16 pages after a move, and no page was ever longer than page 1',
@@ -109,7 +109,7 @@ const ENVELOPE: readonly Rule[] = [
     argued: COST,
     apply: (c) => {
       const { totalCount: total = 0 } = c.seen.walk
-      return facts.hasOldLoads(c) && facts.isTotalBelieved(c) && cutInto(facts.splitIntoLoads(c, total), total)
+      return facts.isOldOverOneLoad(c) && facts.isTotalTrusted(c) && cutInto(facts.splitIntoLoads(c, total), total)
     },
   },
   {

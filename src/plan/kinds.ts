@@ -11,8 +11,8 @@ export const Kind = {
   /** A number whose digits don't fit DECIMAL(38,9). `decimal` is set too if the rounded number fits. */
   wideDecimal: 32,
   /**
-   * A number written with an exponent, such as 1e3. `decimal` or `bigInteger` is set too if a column of that kind can
-   * store the number but BIGINT can't. `wideDecimal` is set too if a double can't store the number.
+   * A number written with an exponent, such as 1e3. Set together with `decimal` for a fraction that fits DECIMAL(38,9),
+   * with `bigInteger` for a whole number beyond BIGINT, and with `wideDecimal` if a double could not store it.
    */
   exponent: 64,
   text: 128,

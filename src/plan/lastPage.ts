@@ -1,7 +1,7 @@
 /** Finds the last page if responses have no total. Its number limits how many rows there can be (docs/PROOFS.md). */
 
-/** A page compared with page 1. `again`: repeats a short page. `odd`: longer than page 1, or repeats a full page. */
-export type Sight = 'full' | 'short' | 'empty' | 'again' | 'odd'
+/** How a page compares with page 1. `again`: equals an earlier short page. `odd`: is longer, or equals a full page. */
+export type PageComparison = 'full' | 'short' | 'empty' | 'again' | 'odd'
 
 export interface LastPage {
   readonly number: number
@@ -12,14 +12,14 @@ export interface LastPage {
 const LEAP_GROWTH = 4
 
 /**
- * Finds the last page. Yields the number of each page to request; the caller passes the page's `Sight` to `next`. Page
- * 1 must be full. `guess` is the probable last page. The search requests page `stop` before any higher page. Returns
- * undefined if pages contradict each other.
+ * Finds the last page, if page 1 is full. Yields the number of each page to request; the caller passes its comparison
+ * to `next`. `guess` is the probable last page. Requests page `stop` before any higher page, so that the caller can end
+ * the search there. Returns undefined if pages contradict each other.
  */
-export function* searchLastPage(guess = 1, stop = Infinity): Generator<number, LastPage | undefined, Sight> {
+export function* searchLastPage(guess = 1, stop = Infinity): Generator<number, LastPage | undefined, PageComparison> {
   let highestFull = 1
   let highestPossible: number | undefined
-  /** The number of a page that is shorter than page 1. Undefined once the page after it has been requested. */
+  /** The number of a page that is shorter than page 1. The next page is then requested, to check that it is empty. */
   let short: number | undefined
   let lastPageRepeats = false
   let leap = 1

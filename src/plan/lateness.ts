@@ -17,7 +17,7 @@ export interface LastWindow {
   readonly begunAt: Instant | undefined
 }
 
-/** Returns what earlier windows covered and when. Undefined without a mark or if the service's clock was set back. */
+/** Returns up to which time rows were read, and when. Undefined without a mark or if the service's clock went back. */
 export function previousRead(last: Pick<LastWindow, 'mark' | 'until'>, clock: Instant, settleMs: number) {
   if (last.mark === undefined) return undefined
   const at = last.until ?? plusMs(last.mark, settleMs)

@@ -4,13 +4,13 @@ export interface PagingProfile {
   readonly firstNumber: 0 | 1 | undefined
   /** Number of rows on the shortest page that had a next page. Undefined until such a page has been seen. */
   readonly fullPageRows: number | undefined
-  /** Rows on the longest page so far. A shorter page is not full, because the service can return this many rows. */
+  /** Rows on the longest page so far. While `fullPageRows` is undefined, a shorter page counts as the last one. */
   readonly longestPageRows: number
   /** Rows on the longest page of this run. It is not stored: the service may shorten pages between two runs. */
   readonly longestOfRun: number
   /** Rows in the longest response that is proven complete: requests for parts of its span returned no other row. */
   readonly wholeRows: number
-  /** Audit reports only: what a page after the last one has. Known after two pages in a row had equal entries. */
+  /** Audit reports only: whether a page after the last one has rows. Tested if two pages in a row are equal. */
   readonly behindLastPage?: 'nothing' | 'rows' | undefined
 }
 
@@ -25,7 +25,7 @@ export const UNKNOWN_PAGING: PagingProfile = {
 export const isSameProfile = (a: PagingProfile, b: PagingProfile): boolean =>
   (['firstNumber', 'fullPageRows', 'longestPageRows', 'wholeRows'] as const).every((fact) => a[fact] === b[fact])
 
-/** Returns the profile with `longestOfRun` raised to `rows` if needed. Use it only for pages of the usual page size. */
+/** Raises `longestOfRun` to `rows`. Only for the usual page size: after a longer page, a full one would seem short. */
 export const sawPage = (profile: PagingProfile, rows: number): PagingProfile =>
   rows <= profile.longestOfRun ? profile : { ...profile, longestOfRun: rows }
 

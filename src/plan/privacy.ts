@@ -5,7 +5,7 @@ import { columnName } from './columns.ts'
 
 export type ColumnRule = 'hash' | 'drop' | 'keep'
 
-/** A report's privacy settings. Rules are named by `column` or, for the items of a collection, `collection.column`. */
+/** A report's privacy settings. Example of `columns`: `{ booker_company: 'drop', 'attendees.email': 'hash' }`. */
 export interface PrivacyRules {
   readonly columns: Readonly<Record<string, ColumnRule>>
   /** True: rows are stored in columns only. Their original text (`_payload`) is not stored. */

@@ -1,4 +1,4 @@
-/** The facts about a slice while it is read: its bounds, its responses, and the verdicts of src/plan/judge.ts. */
+/** The facts about a slice (a part of a window) while it is read, and the verdicts of src/plan/judge.ts. */
 import type { Instant } from '../instant.ts'
 import type { Claim, PagingProfile } from './pagingProfile.ts'
 import type { Overfull } from './spanQueue.ts'
@@ -9,9 +9,9 @@ export interface Slice {
   readonly span: Span | undefined
   /** The probable number of rows, computed from totals or page numbers. Undefined if the number is unknown. */
   readonly rowsExpected?: number | undefined
-  /** Set if the slice has a heap (many rows at one instant). Such a slice is not cut: its pages are read twice. */
+  /** Set if many rows of the slice have the same time (a heap). A cut can't separate them, so pages are read twice. */
   readonly heap?: 'somewhere' | 'at its end' | undefined
-  /** Whether full pages may be counted if responses have no total. False once a count failed or rows have moved. */
+  /** Whether the number of pages may prove an old slice without a total. False once a count failed or rows moved. */
   readonly mayCount?: boolean
 }
 
@@ -21,7 +21,7 @@ export interface WalkTerms {
   readonly pageSize: number
   /** Rows modified at this time or later are young: more rows with such times can still appear. */
   readonly youngFrom: Instant
-  /** The report's `start`. A span without a lower bound is cut in two at this time. */
+  /** The report's `start`. A span without a lower bound has no middle, so it is cut at this time. */
   readonly floor: Instant
   readonly loadRowsMax: number
   readonly walkAttemptsMax: number
@@ -50,7 +50,7 @@ export interface Findings {
   readonly firstNumber?: 'asked'
   /** `unclear`: page 0 has rows, but rows have moved since the walk, so it may not be the first page. */
   readonly pageZero?: 'asked' | 'unclear'
-  /** The last page or, if it is more than one load away, how to cut the span. `not found`: no clear result. */
+  /** The last page. If the rows exceed one load: how to cut the span instead. `not found`: no clear result. */
   readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'
   readonly counted?: Walk
   /** True if rows exist after the last page or, in an audit trail, before or after all returned entries. */

@@ -8,15 +8,15 @@ import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 const SPARSE = 0.1
 /** After each sparse slice, the next slice is this many times longer, if totals show that later rows exist. */
 const SPARSE_GROWTH = 3
-/** If 3 slices were overfull and a slice is no longer than `#goodLength`, many of its rows seem to have one time. */
+/** After 3 overfull slices, a slice that is no longer than an earlier good one probably has many rows at one time. */
 const HEAP_FAILURES = 3
-/** After more overfull slices without totals, `SHRINK` limits the next slice too: cuts by row times do not help. */
+/** After more overfull slices, a length computed from row times is not trusted alone: `shorterLength` limits it. */
 const HINTED_FAILURES_MAX = 3
 /** If a shortened slice still has over 80 % of the previous slice's rows, many rows probably have the same time. */
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const HEAP_SIGNS = 2
-/** An overfull slice of at most this many pages is joined with the next part before it is cut: fewer short parts. */
+/** An overfull slice of at most this many pages is merged with the part after it, so that no short part remains. */
 const FAR_OVER_PAGES = 6
 
 export interface Overfull {
@@ -34,7 +34,7 @@ interface Piece {
   rows?: number | undefined
   readonly expected?: number | undefined
   readonly isHeap?: boolean
-  /** True if the next piece's `rows` includes this piece's rows. They are subtracted when this piece is counted. */
+  /** True if the next piece's `rows` also counts this piece's rows, which are subtracted once they are known. */
   isHead?: boolean
 }
 
@@ -60,7 +60,7 @@ export class SpanQueue {
   #overfullEnd: Instant | undefined
   #triedEnd: Instant | undefined
 
-  /** Spans that end at `wholeUntil` or earlier are returned uncut, until `cut` is called for one of them. */
+  /** Old spans (up to `wholeUntil`) are returned uncut, so that their pages can be counted, until a count fails. */
   constructor(spans: readonly Span[], { pageRows, wholeUntil }: { pageRows: number; wholeUntil?: Instant }) {
     this.#pending = spans.toReversed().map((span) => ({ span }))
     this.#pageRows = pageRows
@@ -120,7 +120,7 @@ export class SpanQueue {
     if (!isSparse) this.#lastOverfullTotal = undefined
     if (!isSparse) this.#heapSigns = 0
     this.#sparseInARow = isSparse ? this.#sparseInARow + 1 : 0
-    // If slices are planned for one page, a span with more rows has many rows at one time. Its density is not typical.
+    // Ignores a slice with more rows than its planned page: many rows have one time, so its density is not typical.
     if (rows <= this.#pageRows || this.#pagesEach > 1) {
       const from = Math.max(span.since, Math.min(this.#earliestStamp ?? span.since, span.until - 1))
       this.#density.saw(span.until - from, rows)
@@ -238,7 +238,7 @@ export class SpanQueue {
     this.#pending.push({ span: heap, isHeap: true })
   }
 
-  /** Ends the next slice halfway to `to`, near which many rows are. After two sparse slices, ends the slice at `to`. */
+  /** After a sparse slice, most rows must be near `to`. Ends the next slice halfway to it or, after two, at `to`. */
   #approach(from: Instant, to: Instant): void {
     const leaps = this.#sparseInARow >= 2 && this.#triedEnd !== to
     if (leaps) this.#triedEnd = to

@@ -7,7 +7,7 @@ export interface Span {
 }
 
 const SLICES_MAX = 1_000
-/** Factors that shorten the next slice after 1, 2, … overfull slices. The last ones suit many rows at the same time. */
+/** Factors for the next slice's length after 1, 2, … overfull slices. The tiny ones suit many rows at the same time. */
 const SHRINK = [0.7, 0.45, 0.2, 0.04, 0.0016, 0.000_002_5] as const
 
 export const canSplit = (span: Span | undefined): span is Span & { since: Instant } =>

@@ -10,7 +10,7 @@ export const ROWS_A_PAGE = 2 ** 24
 /** If each item of a collection has a different value in this field, the value is the key of the item's child row. */
 export const CHILD_ID_FIELD = 'id'
 
-/** Number of digits that an ordinal has in staged lines of collections. Shorter ordinals get leading zeros. */
+/** Digits of an ordinal in staged lines of collections, with leading zeros, because ordinals are filled in later. */
 export const ORDINAL_DIGITS = 16
 
 /** Maximum number of an item's fields that staging writes separately. Other fields are read from the item's JSON. */

@@ -20,7 +20,7 @@ export interface SampleQuestion {
   readonly until: Instant
   readonly pageRows: number
   readonly rowsPlanned: number
-  /** True if earlier slices show how many rows to expect in this slice, and these are at least a third of a page. */
+  /** True if earlier slices predict the rows of this slice, and predict at least a third of a page. */
   readonly isKnown: boolean
   /** Number of consecutive slices that had too many rows, including this slice. */
   readonly failures: number
@@ -100,7 +100,7 @@ function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
   return behind === undefined ? first : ((behind - 1) as Instant)
 }
 
-/** Returns the earliest time on page `later`, if it is later than all times on page `first`, or undefined otherwise. */
+/** Returns the time at which page `later` begins, to cut there. Undefined if pages are not sorted by time. */
 export function beginningOf(first: readonly RowStamps[], later: readonly RowStamps[], span: Span): Instant | undefined {
   for (const column of first[0]?.keys() ?? []) {
     const begun = rangeOf(first.map((stamps) => stamps[column] ?? NEVER))
@@ -113,7 +113,7 @@ export function beginningOf(first: readonly RowStamps[], later: readonly RowStam
 
 const NEVER = Number.POSITIVE_INFINITY as Instant
 
-/** Returns where rows after the last page can be: spans after both pages' rows, or before them if newest come first. */
+/** Returns the spans in which missed rows would be: after the rows of both pages, or before if the newest are first. */
 export function edgesOf(first: readonly RowStamps[], last: readonly RowStamps[], span: Span): Span[] {
   const [begun, ended] = [boundsOf(first, span), boundsOf(last, span)]
   if (begun === undefined || ended === undefined) return []
@@ -131,7 +131,7 @@ interface Range {
 
 const latestOf = (a: Range, b: Range): Instant => Math.max(a.latest, b.latest) as Instant
 
-/** A row has several times. Returns the range of the rows' earliest times and the range of their latest times. */
+/** A row can have two modification times. `entered` is the range of the earlier ones, `gone` of the later ones. */
 function boundsOf(rows: readonly RowStamps[], span: Span): { entered: Range; gone: Range } | undefined {
   const inside = rows.flatMap((stamps) => rangeOf(timesIn(span, stamps)) ?? [])
   const entered = rangeOf(inside.map(({ earliest }) => earliest))

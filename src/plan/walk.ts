@@ -121,7 +121,7 @@ export class Walk {
     if (page.totalCount !== undefined) this.#totals.add(page.totalCount)
   }
 
-  /** Records a page that equals the page before it. Adds to `repeats`, unless the service only repeats its last one. */
+  /** Records a page that equals the page before it. Adds to `repeats`, unless the service repeats its last page. */
   #sawAgain({ rowCount, totalCount }: WalkPage): void {
     const isBehindLast =
       totalCount === undefined ? this.#highest !== 1 : this.rows === totalCount && totalCount === this.totalCount
@@ -131,8 +131,8 @@ export class Walk {
     if (totalCount !== undefined) this.#totals.add(totalCount)
   }
 
-  /** Returns the last page's number, computed from the total. Example: 3 for a total of 250 and 100 rows per page. */
-  get pagesCalledFor(): number {
+  /** Returns the last page's number. Example: 3 for a total of 250 and 100 rows per page. */
+  get lastPageByTotal(): number {
     const total = this.totalCount ?? this.rows
     return this.firstRows === 0 ? 1 : Math.max(1, Math.ceil(total / this.pageRows))
   }

@@ -4,7 +4,7 @@
  */
 import { array, assert, boolean, constant, constantFrom, integer, oneof, property } from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type LastPage, searchLastPage, type Sight } from '../../src/plan/lastPage.ts'
+import { type LastPage, searchLastPage, type PageComparison } from '../../src/plan/lastPage.ts'
 
 interface Service {
   readonly pages: number
@@ -15,7 +15,7 @@ interface Service {
 }
 
 /** Looks until the search is over; gives what it found and the numbers that it looked at. */
-function search(sightOf: (number: number, looked: readonly number[]) => Sight, guess: number, stop?: number) {
+function search(sightOf: (number: number, looked: readonly number[]) => PageComparison, guess: number, stop?: number) {
   const pages = searchLastPage(guess, stop)
   const looked: number[] = []
   let step = pages.next()
@@ -29,7 +29,7 @@ function search(sightOf: (number: number, looked: readonly number[]) => Sight, g
 
 const quiet =
   ({ pages, isShort, showsAgain = false }: Service) =>
-  (number: number, looked: readonly number[]): Sight => {
+  (number: number, looked: readonly number[]): PageComparison => {
     if (number < pages || (number === pages && !isShort)) return 'full'
     if (number === pages || showsAgain) return looked.some((each) => each >= pages) ? 'again' : 'short'
     return 'empty'
@@ -101,7 +101,7 @@ describe('the last page', () => {
   })
 
   it('is looked for in a bounded number of steps whatever the pages show', () => {
-    const sight = constantFrom<Sight>('full', 'short', 'empty', 'again')
+    const sight = constantFrom<PageComparison>('full', 'short', 'empty', 'again')
     assert(
       property(array(sight, { minLength: 1, maxLength: 100 }), guess, (sights, start) => {
         const { looked } = search((_, before) => sights[before.length] ?? 'empty', start)

@@ -37,7 +37,7 @@ describe('a walk', () => {
     fc.assert(
       fc.property(somePages, ({ pages, rows, size }) => {
         const told = { totalCount: rows, pageSize: size }
-        expect(walked(pages.slice(0, 1), told).pagesCalledFor).toBe(pages.length)
+        expect(walked(pages.slice(0, 1), told).lastPageByTotal).toBe(pages.length)
         const whole = walked(pages, told)
         expect([whole.meetsTotal, whole.rows, whole.distinct, whole.repeats]).toEqual([true, rows, rows, 0])
         expect(whole.isLastPageFull).toBe(rows > 0 && rows % size === 0)
@@ -46,9 +46,9 @@ describe('a walk', () => {
   })
 
   it('counts by the rows that came when the service clamps its page size without saying so', () => {
-    expect(walked([[1, 2, 3]], { totalCount: 10, pageSize: 500 }).pagesCalledFor).toBe(4)
-    expect(walked([[1, 2, 3]], { totalCount: 10, pageSize: 2 }).pagesCalledFor).toBe(5)
-    expect(walked([[]], { totalCount: 10, pageSize: 5 }).pagesCalledFor).toBe(1)
+    expect(walked([[1, 2, 3]], { totalCount: 10, pageSize: 500 }).lastPageByTotal).toBe(4)
+    expect(walked([[1, 2, 3]], { totalCount: 10, pageSize: 2 }).lastPageByTotal).toBe(5)
+    expect(walked([[]], { totalCount: 10, pageSize: 5 }).lastPageByTotal).toBe(1)
   })
 
   it('does not agree with another one that has a row without a key twice in place of another row', () => {

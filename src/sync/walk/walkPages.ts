@@ -77,7 +77,7 @@ export class PageWalk {
   /** Reads the pages that the total implies, then pages that may follow. `untilMoved`: stops once a row has moved. */
   async pagesOfTotal(untilMoved: boolean): Promise<void> {
     const { walk } = this
-    const last = walk.pagesCalledFor
+    const last = walk.lastPageByTotal
     const goesOn = () => !untilMoved || !walk.hasMoved
     // Reads pages from both ends in turn, so that a row that moves to either end soon appears twice.
     const fromBothEnds = (n: number): number => (n % 2 === 0 ? n / 2 + 2 : last - (n - 1) / 2)
@@ -126,7 +126,7 @@ export class PageWalk {
     if (terms.keyed || walk.rows + page.rowCount > (walk.totalCount ?? 0)) return false
     // A page after the last page is empty only if the service respects page numbers.
     if (pages.profile.behindLastPage === undefined) {
-      const { rowCount } = (await this.look(walk.pagesCalledFor + 1)).page
+      const { rowCount } = (await this.look(walk.lastPageByTotal + 1)).page
       pages.profile = { ...pages.profile, behindLastPage: rowCount === 0 ? 'nothing' : 'rows' }
     }
     return pages.profile.behindLastPage === 'nothing'

@@ -1,6 +1,6 @@
 /** Finds the last page of an old span if responses have no total. The page's number limits the span's row count. */
 import type { CountedPages, Slice, WalkTerms } from '../../../plan/slice.ts'
-import { searchLastPage, type Sight } from '../../../plan/lastPage.ts'
+import { searchLastPage, type PageComparison } from '../../../plan/lastPage.ts'
 import { type Span, splitAt } from '../../../plan/spans.ts'
 import { beginningOf, edgesOf } from '../../../plan/stampSample.ts'
 import type { Walk } from '../../../plan/walk.ts'
@@ -96,7 +96,7 @@ interface SeenPages {
   readonly short: FetchedPage | undefined
 }
 
-function sightOf({ page }: FetchedPage, { first, full, short }: SeenPages): Sight {
+function sightOf({ page }: FetchedPage, { first, full, short }: SeenPages): PageComparison {
   const { rowCount } = page
   if (rowCount === 0) return 'empty'
   if (rowCount < first.page.rowCount) return short !== undefined && sameKeys(page, short.page) ? 'again' : 'short'
