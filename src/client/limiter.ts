@@ -21,9 +21,9 @@ export interface SharedPauses {
   remainingMs(): Promise<number>
 }
 
-/** Minimum time between reads of the store. A pause that another process stores may go unnoticed for this long. */
+/** Minimum time between two reads of the shared pauses. A pause of another process may go unnoticed for this long. */
 const SHARED_CHECK_EVERY_MS = 250
-/** A request waits this long for the store, and is then sent without the store's answer. */
+/** If the shared pauses cannot be read within this time, the request is sent without them. */
 const SHARED_CHECK_MS_MAX = 500
 
 export interface Permit extends Disposable {
@@ -143,7 +143,7 @@ export class Limiter {
     if (this.#queue.length === 0) this.#cancelAlarm()
   }
 
-  /** Serves the queue after `ms` milliseconds. A timer of `clock.after` would not keep the process running. */
+  /** Serves the queue after `ms` milliseconds. Uses `sleep`: `clock.after` would not keep the process running. */
   #wakeIn(ms: number): void {
     if (this.#alarm !== undefined) return
     const alarm = (this.#alarm = new AbortController())

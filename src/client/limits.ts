@@ -15,7 +15,7 @@ export const DEFAULT_LIMITS = {
   answerBytesMax: 128 * MEBIBYTE,
   /** The five delays between six attempts last at most 15.5 s in total. */
   attemptsMax: 6,
-  /** Upper limit of the random first delay between attempts. The limit doubles with each further delay. */
+  /** The first delay is random, from 0 to this time. With each further delay, the longest possible time doubles. */
   retryDelayMsMin: 500,
   retryDelayMsMax: 30 * SECOND_MS,
   /** A request waits for a `Retry-After` of at most this length. In a longer pause, requests fail with RATE_LIMITED. */

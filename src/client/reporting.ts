@@ -63,7 +63,7 @@ export interface ReportRequest<T> {
   path: string
   body: Readonly<Record<string, unknown>>
   scope?: string | undefined
-  /** A 403 forbids the whole `report` (the default: later reads fail at once) or only this `request` (spec §7). */
+  /** After a 403, later requests of the report fail at once (`report`, the default) or are still sent (`request`). */
   forbids?: 'report' | 'request' | undefined
   /** Incremental runs are `first` (the default). Backfills are `behind`, and get at least one in eight requests. */
   priority?: Priority | undefined
@@ -102,7 +102,7 @@ class Client implements AsyncDisposable {
   readonly #serviceClock: ServiceClock
   readonly #redactor: Redactor
   readonly #closing = new AbortController()
-  /** The last 401 or 403 of each refused report. Later reads throw this error until an operator ends the refusal. */
+  /** The last 401 or 403 of each refused report. Later reads throw this error until the report is resumed. */
   readonly #refusals = new Map<string, SyncError>()
 
   constructor(settings: ClientSettings, dependencies: ClientDependencies) {
@@ -139,7 +139,7 @@ class Client implements AsyncDisposable {
     return { expiresAt, scopes }
   }
 
-  /** Returns the service's earliest possible time, our time if it sends no Date, or undefined before any response. */
+  /** Returns the service's time or a little earlier (our time if it sends no Date). Undefined before any response. */
   serviceNow(): Instant | undefined {
     return this.#serviceClock.now()
   }
@@ -223,7 +223,7 @@ class Client implements AsyncDisposable {
     const { report, path, body } = request
     const { reportsPath = '/reportingapi' } = this.#settings
     const { answerBytesMax } = this.#limits
-    const issued = this.#tokens.issued
+    const issued = this.#tokens.issuedCount
     this.counters.requests += 1
     this.#requests.push({ report, kind: runKind.getStore() ?? 'other' })
     const post: Post = { path: reportsPath + path, body, bearer: token.secret, report, answerBytesMax }

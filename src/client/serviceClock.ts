@@ -22,7 +22,7 @@ export class ServiceClock {
     return this.#answered && this.#offsetMs === undefined
   }
 
-  /** Returns the service's earliest possible time, our time if it sends no Date, or undefined before any response. */
+  /** Returns the service's time or a little earlier (our time if it sends no Date). Undefined before any response. */
   now(): Instant | undefined {
     if (!this.#answered) return undefined
     return this.at(this.#clock.monotonicMs())

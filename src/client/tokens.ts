@@ -57,8 +57,7 @@ export class TokenCache {
   #refresh: { token: Promise<Token>; ending: AbortController; waiting: number } | undefined
   /** Where the refusal of the credentials is recorded. In the store, it can expire or be deleted by another process. */
   #refusal: 'none' | 'ours' | 'in the store' = 'none'
-  /** Number of tokens that this client has requested. */
-  issued = 0
+  issuedCount = 0
 
   constructor(dependencies: TokenDependencies) {
     this.#dependencies = dependencies
@@ -129,8 +128,8 @@ export class TokenCache {
       if (error instanceof SyncError && error.code === 'CREDENTIALS_REFUSED') await this.#storeRefusal(store)
       throw error
     })
-    this.issued += 1
-    const token = this.#tokenOf(issued, this.issued)
+    this.issuedCount += 1
+    const token = this.#tokenOf(issued, this.issuedCount)
     await store?.write(issued)
     this.#dependencies.onRefreshed(token)
     return token
