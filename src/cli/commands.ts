@@ -1,7 +1,7 @@
 /** All commands: syntax, help and actions. An action is imported only when its command runs: imports are slow. */
 import type { Command } from 'commander'
 import type { Config } from '../config/config.ts'
-import type { Instead } from '../config/environment.ts'
+import type { Override } from '../config/environment.ts'
 import { HOUR_MS } from '../instant.ts'
 import type { SchemaOptions } from './actions/schema.ts'
 import {
@@ -29,7 +29,7 @@ export function addCommands(program: Command, shell: Shell, done: Done): void {
     command.addHelpText('after', `\nExamples:\n${examples}`)
     command.action(async (given: unknown) => {
       const { config: file, ...own } = command.opts<{ config?: string }>()
-      const load = (instead?: Instead) => configOf(shell, file, instead)
+      const load = (instead?: Override) => configOf(shell, file, instead)
       const configured = isConfigured === 'later' ? { load } : isConfigured && { config: await load() }
       const run = await action()
       done(await run(shell, { ...own, ...configured } as never, given as never))
@@ -37,7 +37,7 @@ export function addCommands(program: Command, shell: Shell, done: Done): void {
   }
 }
 
-async function configOf({ env, cwd }: Shell, file: string | undefined, instead: Instead = {}): Promise<Config> {
+async function configOf({ env, cwd }: Shell, file: string | undefined, instead: Override = {}): Promise<Config> {
   const { loadConfig } = await import('../config/config.ts')
   return loadConfig({ env, cwd, instead, ...(file !== undefined && { file }) })
 }

@@ -140,11 +140,11 @@ export const durationProblem: Check = (text) => {
   return ms > REACH_MS_MAX ? 'must be at most 3650d' : undefined
 }
 
-/** Checks for how long data is kept: at least `1d`, because runs read the windows of the last day (`history`). */
+/** Checks how long data is kept: at least `1d`, because runs need the history of the last day. */
 export const retentionProblem: Check = (text) =>
   durationProblem(text) ?? ((parseDuration(text) ?? 0) < DAY_MS ? 'must be at least 1d' : undefined)
 
-/** Returns a problem for `0s`: a high-water mark is always a little behind, so the notice would never end. */
+/** Rejects `0s`: a high-water mark is always a little behind, so each report would have a notice all the time. */
 export const lagProblem: Check = (text) =>
   durationProblem(text) ?? (parseDuration(text) === 0 ? 'must be more than 0s, such as 1h' : undefined)
 

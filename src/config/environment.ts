@@ -45,7 +45,7 @@ export const variables: readonly Variable[] = [
   { name: 'TIDEMARK_SCHEMA_CONTRACT', path: ['defaults', 'schema_contract'] },
 ]
 
-/** The following variables correspond to no setting in the file. */
+/** The variables from here to `REPORTS` can't be set in the configuration file. */
 export const CLIENT_SECRET = 'REPORTING_CLIENT_SECRET'
 export const HASH_KEY = 'TIDEMARK_HASH_KEY'
 /** The variables for access to the storage of `lake_data`. Other programs for S3 use the same names. */
@@ -69,18 +69,18 @@ export type Environment = Readonly<Record<string, string>>
 export const variableOf = (path: Path): string | undefined =>
   variables.find((variable) => variable.path.join('.') === path.join('.'))?.name
 
-/** Settings that a command's options override. An option without a value removes its setting. */
-export type Instead = Readonly<Record<string, readonly [option: string, value: string | undefined]>>
+/** Settings that options override. Example: `{ warehouse: ['--to', './new.duckdb'] }`. Undefined removes a setting. */
+export type Override = Readonly<Record<string, readonly [option: string, value: string | undefined]>>
 
 /** Returns the settings of the file. Environment variables override them, and `instead` overrides both. */
-export function withEnvironment(fileValue: unknown, env: Environment, instead: Instead = {}) {
+export function withEnvironment(fileValue: unknown, env: Environment, instead: Override = {}) {
   const applied = variables.filter(({ name }) => env[name] !== undefined)
   const whole = applied.reduce<unknown>(
     (whole, variable) => withValueAt(whole, variable.path, valueOf(variable, env)),
     fileValue ?? {},
   )
   const replaced = Object.fromEntries(Object.entries(instead).map(([key, [, value]]) => [key, value]))
-  /** Returns the option or variable that has set the value at `path`, or the list with this value. */
+  /** Returns the option or variable that set this value. Example: TIDEMARK_CURRENCIES for `['currencies', 0]`. */
   const variableAt = (path: Path) =>
     instead[`${path[0]}`]?.[0] ??
     applied.find((variable) => variable.path.every((step, index) => path[index] === step))?.name
@@ -116,7 +116,7 @@ const isMap = (value: unknown): value is Record<string, unknown> =>
 export function flatSettings(value: unknown): unknown {
   if (!isMap(value) || !isMap(value['warehouse'])) return value
   const { lake, ...others } = value['warehouse']
-  // If a setting is also set outside the section, it gets a name such as warehouse.data. The schema rejects this name.
+  // A setting that is also set outside the section gets a name such as `warehouse.data`, which the schema rejects.
   const nameOf = (key: string) => `${`lake_${key}` in value ? 'warehouse.' : 'lake_'}${key}`
   const ofLake = Object.fromEntries(Object.entries(others).map(([key, set]) => [nameOf(key), set]))
   const warehouse = typeof lake === 'string' && /^postgres(?:ql)?:/.test(lake) ? `ducklake:postgres:${lake}` : lake

@@ -80,7 +80,7 @@ export function resolve(raw: RawConfig, given: ResolveContext) {
     reports: Object.fromEntries(
       reports.map((report) => [report.name, resolveReport(report, raw, onlyReports)]),
     ) as Record<ReportName, ReportConfig>,
-    // With 128 MB, 6 of 32 windows of a backfill into a lake failed, and with 256 MB none (decision 0042).
+    // The default memory of loads. With 128 MB, 6 of 32 windows of a backfill into a lake failed (decision 0042).
     limits: limitsOf(raw.limits, lake === undefined ? '128MB' : '256MB'),
     source: {
       ...(file !== undefined && { file }),
@@ -134,7 +134,7 @@ function resolveReport(report: RegisteredReport, raw: RawConfig, onlyReports: re
     ...rhythmOf(own.every ?? raw.defaults.every),
     ...(own.requests_per_day !== undefined && { requestsPerDay: own.requests_per_day }),
     timeZone: own.time_zone ?? raw.defaults.time_zone,
-    // How often a worker reconciles: compares the whole report with the service. If not set, only on request.
+    // How often a worker reconciles: compares the whole report with the service. With `never`, only commands do.
     ...reconcileOf(report, own.reconcile_every ?? raw.defaults.reconcile_every),
     /** Minimum time (ms) between comparisons of the service's total with stored rows. 0: each run. Undefined: never. */
     deletesEveryMs: parseDuration(own.deletes_every ?? raw.defaults.deletes_every),

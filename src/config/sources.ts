@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
 import { Secret } from '../secret.ts'
-import { CLIENT_SECRET, type Environment, HASH_KEY, type Instead, NOTIFY_SECRET, STORAGE_KEYS } from './environment.ts'
+import { CLIENT_SECRET, type Environment, HASH_KEY, NOTIFY_SECRET, type Override, STORAGE_KEYS } from './environment.ts'
 import { configInvalid } from './problems.ts'
 
 const FILE_NAME = 'tidemark.yaml'
@@ -12,14 +12,14 @@ export interface ConfigSources {
   readonly file?: string
   readonly env: NodeJS.ProcessEnv
   readonly cwd: string
-  readonly instead?: Instead
+  readonly instead?: Override
 }
 
 export type Sources = Awaited<ReturnType<typeof readSources>>
 
 /**
- * Reads `file`, TIDEMARK_CONFIG or `tidemark.yaml`, of which only the last may be missing. Throws CONFIG_INVALID if a
- * file cannot be read. In the returned `env`, the variables of the process override those of `.env`; none is empty.
+ * Reads `file`, else the file in TIDEMARK_CONFIG, else `tidemark.yaml`, which may be missing. Throws CONFIG_INVALID if
+ * a file cannot be read. The returned `env` has the non-empty variables of the process, and then those of `.env`.
  */
 export async function readSources({ file, env, cwd }: ConfigSources) {
   const named = file ?? (env['TIDEMARK_CONFIG'] === '' ? undefined : env['TIDEMARK_CONFIG'])

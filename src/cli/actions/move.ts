@@ -1,6 +1,6 @@
 /** `tidemark move`: fills a new warehouse from the configured one, and prints the settings of the new one. */
 import type { Config } from '../../config/config.ts'
-import type { Instead } from '../../config/environment.ts'
+import type { Override } from '../../config/environment.ts'
 import { asSyncError, SyncError } from '../../errors.ts'
 import { findWorker } from '../../operations/worker.ts'
 import { onAbort } from '../../signals.ts'
@@ -17,7 +17,7 @@ import { counted, duration } from '../layout.ts'
 import type { Action, Shell } from '../shell.ts'
 
 interface MoveOptions extends Readonly<Record<'data' | 'endpoint' | 'region', string | undefined>> {
-  readonly load: (instead?: Instead) => Promise<Config>
+  readonly load: (instead?: Override) => Promise<Config>
   readonly to: string
   readonly json?: boolean
 }
