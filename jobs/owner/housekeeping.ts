@@ -31,7 +31,7 @@ const STAGED_KEPT_MS = 24 * HOUR_MS
 /** The pause after a publication is this multiple of the publication's duration. Example: 30 s after 10 s. */
 const PUBLISH_REST = 3
 
-/** While a publication of marks is queued, runs request it at most once in this time, to save calls to the queue. */
+/** Runs without changed rows request the next publication only once in this time, to save calls to the queue. */
 const MARKS_AGAIN_MS = 50_000
 
 export class Housekeeping {

@@ -63,7 +63,7 @@ export class Owner {
 
   async #incremental(task: Task<IncrementalJob>): Promise<unknown> {
     const { report, isTick = false } = task.data
-    // Only the first attempt of a scheduled run may be skipped. A command that waits for it requests another run.
+    // Skips only a scheduled run's first attempt. If a command waits for this run, `followRuns` requests another one.
     const isPlanned = isTick && task.job.attemptsMade === 0
     if (isPlanned && !(await mayBegin(this.#parts.context, report, 'tick'))) {
       this.#parts.log.debug({ report }, `${report}: skipped a run, to keep the budget of requests`)
@@ -85,7 +85,7 @@ export class Owner {
   /** Reads changed rows before a reconcile. Takes the lease of incremental runs, so that none runs at the same time. */
   #runIncrementalFirst(task: Task<ReconcileJob>, context: SyncContext) {
     const { report } = task.data
-    const lease = { ...this.#lease(task, `incremental ${report}`), as: 'reconcile' }
+    const lease = { ...this.#lease(task, `incremental ${report}`), runKey: 'reconcile' }
     return this.#leases.hold(lease, () => syncReport(context, report, task.id))
   }
 
@@ -119,7 +119,7 @@ export class Owner {
     const { data, signal, cancel } = task
     const { report } = data
     const runId = 'backfillId' in data ? data.backfillId : task.id
-    const lease = { ...this.#lease(task, `${kind} ${report}`), as: kind === 'backfill' ? runId : kind }
+    const lease = { ...this.#lease(task, `${kind} ${report}`), runKey: kind === 'backfill' ? runId : kind }
     const story = async () => {
       log.debug({ kind, tries: task.job.attemptsMade }, `${report}: ${kind} run begins`)
       const context = { ...this.#parts.context, signal, onProgress: () => undefined }
@@ -153,8 +153,8 @@ const waitingError = ({ code, message, cure, report }: SyncError): SyncError =>
 
 interface LeaseRequest {
   readonly name: string
-  /** Kind of run, or identifier of a backfill. `hold` waits for any holder, after cancelling one with equal `as`. */
-  readonly as: string
+  /** Kind of run, or a backfill's identifier. `hold` cancels an older run with the same value and waits for its end. */
+  readonly runKey: string
   readonly signal: AbortSignal
   readonly cancel: () => void
   /** Makes the lease exclusive among all workers of a lake. Without it, the lease is exclusive only in this process. */
@@ -163,16 +163,16 @@ interface LeaseRequest {
 
 /** Allows one run at a time per report and kind, because the queue can start a job again while it still runs. */
 export class Leases {
-  readonly #holders = new Map<string, Pick<LeaseRequest, 'as' | 'cancel'> & { readonly ended: Promise<void> }>()
+  readonly #holders = new Map<string, Pick<LeaseRequest, 'runKey' | 'cancel'> & { readonly ended: Promise<void> }>()
 
-  async hold<T>({ name, as, signal, cancel, among }: LeaseRequest, work: () => Promise<T>): Promise<T> {
+  async hold<T>({ name, runKey, signal, cancel, among }: LeaseRequest, work: () => Promise<T>): Promise<T> {
     for (let holder = this.#holders.get(name); holder !== undefined; holder = this.#holders.get(name)) {
-      if (holder.as === as) holder.cancel()
+      if (holder.runKey === runKey) holder.cancel()
       await holder.ended
       signal.throwIfAborted()
     }
     const end = Promise.withResolvers<void>()
-    this.#holders.set(name, { as, cancel, ended: end.promise })
+    this.#holders.set(name, { runKey, cancel, ended: end.promise })
     try {
       return await (among === undefined ? work() : (among(name, signal, work) as Promise<T>))
     } finally {

@@ -86,7 +86,7 @@ export function lockDirectory(directory: string): Disposable {
     return lockIn(directory)
   } catch (error) {
     const holder = `${directory}.holder`
-    // A Node error contains the path of its file. An SQLite error contains no path, and it concerns `.lock`.
+    // Finds the file that could not be used. An error without a path is SQLite's, which opens only `.lock`.
     const own = (error as NodeJS.ErrnoException).path === holder ? holder : `${directory}.lock`
     throw existsSync(own) && mayWrite(folder) ? ownFileRefused(own, error) : folderRefused(folder, error)
   }

@@ -165,7 +165,7 @@ const PROLONG = `if redis.call('PTTL', KEYS[1]) >= tonumber(ARGV[1]) then return
 redis.call('SET', KEYS[1], '', 'PX', ARGV[1])
 return 1`
 
-/** Each script is atomic: no other process writes while a script runs. */
+/** Stores shared values in Redis. Scripts compare and write, because no other process can write between the two. */
 function redisValues(redis: Redis, prefix: string): SharedValues {
   const key = (name: string) => `${prefix}-shelf:${name}`
   const run = (script: string, name: string, ...values: (string | number)[]) =>

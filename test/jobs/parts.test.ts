@@ -70,12 +70,12 @@ describe('a lease', () => {
       events.push('first called off')
       end.resolve()
     }
-    const first = leases.hold({ name: 'incremental events', as: 'incremental', signal, cancel }, async () => {
+    const first = leases.hold({ name: 'incremental events', runKey: 'incremental', signal, cancel }, async () => {
       await end.promise
       await new Promise((resolve) => void setImmediate(resolve))
       events.push('first ended')
     })
-    const ask = { name: 'incremental events', as: 'incremental', signal, cancel: () => undefined }
+    const ask = { name: 'incremental events', runKey: 'incremental', signal, cancel: () => undefined }
     await leases.hold(ask, async () => void events.push('second began'))
     await first
     expect(events).toEqual(['first called off', 'first ended', 'second began'])
@@ -87,13 +87,13 @@ describe('a lease', () => {
     const end = Promise.withResolvers<void>()
     const cancel = () => void events.push('called off')
     const name = 'incremental events'
-    const reconcile = leases.hold({ name, as: 'reconcile', signal, cancel }, async () => {
+    const reconcile = leases.hold({ name, runKey: 'reconcile', signal, cancel }, async () => {
       await end.promise
       events.push('reconciled')
     })
-    const run = leases.hold({ name, as: 'incremental', signal, cancel }, async () => void events.push('ran'))
+    const run = leases.hold({ name, runKey: 'incremental', signal, cancel }, async () => void events.push('ran'))
     await leases.hold(
-      { name: 'incremental budgets', as: 'incremental', signal, cancel },
+      { name: 'incremental budgets', runKey: 'incremental', signal, cancel },
       async () => void events.push('another report ran'),
     )
     end.resolve()
@@ -106,13 +106,16 @@ describe('a lease', () => {
     const end = Promise.withResolvers<void>()
     const waiting = new AbortController()
     const name = 'backfill events'
-    const first = leases.hold({ name, as: 'a', signal, cancel: () => undefined }, () => end.promise)
-    const second = leases.hold({ name, as: 'b', signal: waiting.signal, cancel: () => undefined }, async () => 'ran')
+    const first = leases.hold({ name, runKey: 'a', signal, cancel: () => undefined }, () => end.promise)
+    const second = leases.hold(
+      { name, runKey: 'b', signal: waiting.signal, cancel: () => undefined },
+      async () => 'ran',
+    )
     waiting.abort(error('CANCELLED'))
     end.resolve()
     await expect(second).rejects.toMatchObject({ code: 'CANCELLED' })
     await first
-    expect(await leases.hold({ name, as: 'c', signal, cancel: () => undefined }, async () => 'ran')).toBe('ran')
+    expect(await leases.hold({ name, runKey: 'c', signal, cancel: () => undefined }, async () => 'ran')).toBe('ran')
   })
 })
 
