@@ -88,7 +88,7 @@ export const Declaration = z.readonly(
     filters: z.readonly(z.record(z.string(), ParameterType)).default({}),
     /** The parameter that names a currency. If it is set, the report is read once for each configured currency. */
     currency: word.optional(),
-    /** Only for audit reports. `configured` means that the setting `entities` names the records to request. */
+    /** Audit reports only: the records to request. `configured`: those of the reports in the setting `entities`. */
     perRecord: z.readonly(z.strictObject({ follows: z.enum(['enquiries', 'configured']) })).optional(),
   }),
 )
