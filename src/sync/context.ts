@@ -12,7 +12,7 @@ import type { Fence, FenceRequest } from '../warehouse/books/fences.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
 import type { ReportOutcome } from './reportOutcome.ts'
 
-/** Loads staged rows: the warehouse, or code that sends pulled windows to the process that owns the warehouse. */
+/** Loads staged rows: the warehouse, or `pullWindow`, which only moves their files to a folder for a later load. */
 export type Loader = Pick<Warehouse, 'numberMark' | 'load'>
 
 export interface WalkContext {
@@ -23,7 +23,7 @@ export interface WalkContext {
   readonly onProgress: (progress: Progress) => void
   readonly signal: AbortSignal
   readonly priority?: Priority | undefined
-  /** This run's right to commit, which each commit checks. Undefined until the run has taken the fence. */
+  /** This run's right to commit, which each commit checks. Undefined before the call of `withFence`. */
   readonly fence?: Fence | undefined
   readonly observe?: Observe | undefined
 }

@@ -19,7 +19,7 @@ const RANGES_MAX = 8
 const FAILURES_MAX = 3
 const STOPPED_MS = DAY_MS
 
-/** Compares counts and rereads unequal ranges. Returns whether the run record changes. Throws MASS_DELETE_STOPPED. */
+/** Compares counts, and rereads ranges where they differ. Returns whether they differ. Throws MASS_DELETE_STOPPED. */
 export async function compareCounts(context: SyncContext, reading: Reading): Promise<boolean> {
   const { warehouse, client, clock } = context
   const { declaration, config, scope, window } = reading.plan
@@ -42,7 +42,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     if (deletesEveryMs > 0 || (state?.failures ?? 0) > 0 || state?.stopped !== undefined) await record()
     return false
   }
-  // With `restMs` 0, every run compares, but equal counts are not recorded. The previous run was at mark + `settleMs`.
+  // If every run compares (`restMs` 0), equal counts are not recorded: the previous run compared at mark + `settleMs`.
   const comparedAt = restMs === 0 ? plusMs(window.since, config.overlapMs + config.settleMs) : state?.countedAt
   const comparison = { context, reading, until: (window.since - 1) as Instant, comparedAt }
   const found = await findRows(comparison, next.acceptedDifference).catch(async (error: unknown) => {

@@ -180,7 +180,7 @@ class Trail {
     await warehouse.recordSkipped({ report, now: clock.now(), fence }, skipped)
   }
 
-  /** If no record was read, tries records that earlier runs have read. Throws an error if none can be read. */
+  /** If no record was read, tries records that earlier runs have read. Throws if the service refuses these too. */
   async #checkAnyReadable(): Promise<void> {
     for (const subject of this.#followed) {
       if (this.#isAnyRead) return

@@ -46,7 +46,7 @@ interface PulledLoad {
   readonly requests: BackfillLoad['requests']
 }
 
-/** Describes a proven window, whose rows are in the files of `directory`. Stored there as JSON, in `manifest.json`. */
+/** Describes a proven window, whose rows are in the files of `directory`. The file `manifest.json` there contains this object. */
 export interface PulledWindow {
   readonly version: number
   readonly ask: PullAsk

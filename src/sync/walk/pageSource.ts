@@ -30,7 +30,7 @@ export interface FetchedPage {
   readonly refusal?: SyncError
 }
 
-/** After this many pages, a run tests once whether the service respects the lower bound of a request. */
+/** After this many pages, a run tests once whether the service ignores the lower bound and returns all rows. */
 const PAGES_BEFORE_TEST = 200
 const NO_ROWS_AT = parseInstant('2199-07-19T03:14:15.926535Z')
 
@@ -64,7 +64,7 @@ export class PageSource {
     return this.#context.settings.limits.walkPagesMax - this.pages
   }
 
-  /** Reads a page. `number` counts from 1, even if the service counts from 0. Can throw WALK_TOO_LONG. */
+  /** Reads a page. `number` counts from 1, even if the service counts from 0. Throws WALK_TOO_LONG, BOUNDS_IGNORED. */
   async read(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
     return { ...(await this.readSent(question, this.#sent(number), size)), number }
   }
@@ -82,7 +82,7 @@ export class PageSource {
     })
   }
 
-  /** Requests the page with exactly the number `sent`, even if the service counts from 0. Can throw BOUNDS_IGNORED. */
+  /** Requests the page with exactly the number `sent`, even if the service counts from 0. Throws as `read` does. */
   async readSent(question: Question, sent: number, size = this.pageSize): Promise<FetchedPage> {
     const { report } = this
     this.#checkLength()

@@ -71,7 +71,7 @@ async function numberBySmallPages(read: Read, first: FetchedPage, again: () => P
     if (same === 0 && zeros[1] !== undefined && one.rowCount === 1) return 0
     if (same === 1) return undefined
   }
-  // More than `rows` rows existed during all requests. Pages 0 and 1 would have shown them if page 0 were the first.
+  // If pages counted from 0, pages 0 and 1 would have returned more of the rows that existed during all requests.
   return first.page.rowCount > rows && sharedRows(first.page, (await again()).page) > rows ? 1 : undefined
 }
 
