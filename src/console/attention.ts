@@ -57,7 +57,7 @@ const isShared = (kind: Attention['kind']): kind is keyof typeof SHARED => kind 
 const causeOf = ({ report, kind, why, cure }: Finding): string =>
   isShared(kind) ? [kind, ...[why, cure].map((text) => renamed(text, report, '…'))].join('\n') : `${kind} ${report}`
 
-/** Returns the text with another name for the report. Does not change a permission such as `budgets.read`. */
+/** Replaces the report's name in the text by `name`. Does not change a permission such as `budgets.read`. */
 const renamed = (text: string, report: ReportName, name: string): string =>
   text.replaceAll(new RegExp(`\\b${report}\\b(?!\\.\\w)`, 'g'), name)
 

@@ -1,4 +1,4 @@
-/** Where the console reads and acts: the warehouse if its process owns it, or else the published copy and the queue. */
+/** The console's backend: the warehouse in the process that owns it, elsewhere the published copy and the queue. */
 import type { ReportName } from '../../schema/index.ts'
 import type { OperationRequest, Reply, RunningRun } from '../operations/contract.ts'
 import type { Caller } from '../operations/engine.ts'

@@ -7,7 +7,7 @@ import { SyncError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Reader } from '../reader/reader.ts'
 import type { Secret } from '../secret.ts'
-import { addressOf, checkReach } from './access/address.ts'
+import { addressOf, checkTokens } from './access/address.ts'
 import { addSessionRoutes, guard, guessCounter, newToken } from './access/gate.ts'
 import { addHeaders, addPageFiles } from './pageFiles.ts'
 import { openSessions } from './access/sessions.ts'
@@ -47,7 +47,7 @@ const OPEN_REQUESTS_A_MINUTE = 600
 
 /** Starts the server. Throws CONSOLE_PORT_TAKEN, or CONFIG_INVALID for an unusable address or token. */
 export async function openConsole(options: ConsoleOptions): Promise<Console> {
-  checkReach(options.host, options)
+  checkTokens(options.host, options)
   const token = options.token ?? newToken()
   const app = fastify({
     bodyLimit: BODY_BYTES_MAX,

@@ -8,7 +8,7 @@ import { addressOf } from '../../jobs/stores/address.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'
 import { openTracing } from '../../jobs/tracing/tracing.ts'
 import type { Config, ReportConfig, Rhythm } from '../config/config.ts'
-import { checkReach } from '../console/access/address.ts'
+import { checkTokens } from '../console/access/address.ts'
 import { MINUTE_MS } from '../instant.ts'
 import { makePrivateFolder } from '../folders.ts'
 import type { Host } from '../operations/surroundings.ts'
@@ -44,7 +44,7 @@ export interface WorkerOptions {
 export async function runWorker(shell: WorkerShell, options: WorkerOptions): Promise<void> {
   const { config, clock, signal } = shell
   const roles = rolesOf(options.roles)
-  if (roles.has('console')) checkReach(config.console.host, config.console)
+  if (roles.has('console')) checkTokens(config.console.host, config.console)
   const runLogs = openRunLogs(runLogsOf(config.warehouse), clock)
   const log = shell.openLog((line) => runLogs.take(line))
   await using tracing = await openTracing({ env: shell.env, version: version(), log })

@@ -10,7 +10,7 @@ import { Requests } from '../../jobs/queue/requests.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import { systemClock } from '../../src/clock.ts'
-import { checkReach, isOurName } from '../../src/console/access/address.ts'
+import { checkTokens, isOurName } from '../../src/console/access/address.ts'
 import { openSessions, SESSION_MS_MAX } from '../../src/console/access/sessions.ts'
 import { guessCounter, isToken, newToken } from '../../src/console/access/gate.ts'
 import { type Console, type ConsoleOptions, openConsole } from '../../src/console/console.ts'
@@ -285,16 +285,16 @@ describe('a token', () => {
     const token = new Secret('0123456789abcdef')
     const [same, other] = [new Secret('0123456789abcdef'), new Secret('fedcba9876543210')]
     for (const host of ['127.0.0.1', '0.0.0.0'])
-      expect(() => checkReach(host, { token, viewToken: same }), host).toThrow(/equal/)
-    expect(() => checkReach('127.0.0.1', { token, viewToken: other })).not.toThrow()
+      expect(() => checkTokens(host, { token, viewToken: same }), host).toThrow(/equal/)
+    expect(() => checkTokens('127.0.0.1', { token, viewToken: other })).not.toThrow()
   })
 
   it('of 16 characters lets others reach the console, on loopback any does', () => {
-    expect(() => checkReach('0.0.0.0', { token: new Secret('0123456789abcdef') })).not.toThrow()
-    expect(() => checkReach('::', { token: new Secret('0123456789abcde') })).toThrow(/16 characters/)
-    for (const host of ['127.0.0.1', '127.8.9.1', '::1', 'localhost']) expect(() => checkReach(host, {})).not.toThrow()
+    expect(() => checkTokens('0.0.0.0', { token: new Secret('0123456789abcdef') })).not.toThrow()
+    expect(() => checkTokens('::', { token: new Secret('0123456789abcde') })).toThrow(/16 characters/)
+    for (const host of ['127.0.0.1', '127.8.9.1', '::1', 'localhost']) expect(() => checkTokens(host, {})).not.toThrow()
     for (const host of ['127.0.0.1.evil.example', '10.0.0.1', 'localhost.evil', '0.0.0.0', '::'])
-      expect(() => checkReach(host, {}), host).toThrow(/others can reach/)
+      expect(() => checkTokens(host, {}), host).toThrow(/others can reach/)
   })
 
   it('is not all: off loopback any name may be right, but there must be one', () => {

@@ -10,7 +10,7 @@ import { print } from '../commandOutput.ts'
 import { logLevelOf } from '../../wiring/workLog.ts'
 import type { Config, ReceiverConfig } from '../../config/config.ts'
 import { CONSOLE_TOKEN } from '../../config/environment.ts'
-import { addressOf, checkReach } from '../../console/access/address.ts'
+import { addressOf, checkTokens } from '../../console/access/address.ts'
 import { asSyncError } from '../../errors.ts'
 import { latenessText, missedText, overlapAdvice } from '../standingText.ts'
 import { openNewest, mayExist, openWarehouseToRead } from '../../wiring/published.ts'
@@ -57,7 +57,7 @@ export const check: Action<CheckOptions> = async (shell, { config, json = false,
 /** Returns a warning, not a failure, if a worker could not open its console: commands work without a console. */
 function checkConsole({ console: { host, port, token, viewToken } }: Config): Finding {
   try {
-    checkReach(host, { token, viewToken })
+    checkTokens(host, { token, viewToken })
   } catch (thrown) {
     const { message, cure } = asSyncError(thrown)
     return warn('console', `a worker would not start: ${message}`, cure)

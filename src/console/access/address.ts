@@ -9,8 +9,8 @@ export const isLoopback = (host: string): boolean =>
 
 type Tokens = Partial<Record<'token' | 'viewToken', Secret | undefined>>
 
-/** Throws CONFIG_INVALID for equal tokens and, if other machines can connect, for a short or missing token. */
-export function checkReach(host: string, { token, viewToken }: Tokens): void {
+/** Throws CONFIG_INVALID for two equal tokens and, if other machines can connect, for a missing or short token. */
+export function checkTokens(host: string, { token, viewToken }: Tokens): void {
   if (token !== undefined && token.reveal() === viewToken?.reveal())
     throw new SyncError('CONFIG_INVALID', 'the two tokens of the console are equal, so every login could act', {
       cure: 'Set TIDEMARK_CONSOLE_VIEW_TOKEN to another value, for instance to the output of "openssl rand -hex 24".',
@@ -29,7 +29,7 @@ export function checkReach(host: string, { token, viewToken }: Tokens): void {
   )
 }
 
-/** Returns whether a `Host` header names this console. A console that is not on loopback accepts every name. */
+/** Checks a `Host` header. A console that is not on loopback accepts every name, because its DNS name is unknown. */
 export function isOurName(header: string | undefined, host: string): boolean {
   if (!isLoopback(host)) return header !== undefined
   const name = /^(\[[0-9a-f:.]+\]|[^:@/\s]+)(?::\d{1,5})?$/i.exec(header ?? '')?.[1]?.toLowerCase()

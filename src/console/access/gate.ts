@@ -1,4 +1,4 @@
-/** Checks access before a route runs. Compares routes, not URLs, because one URL can be written in several ways. */
+/** Checks access before a route runs. The route's option `open` decides, not the URL, which has several spellings. */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { asSyncError, SyncError } from '../../errors.ts'
@@ -93,10 +93,10 @@ async function checkToken(gate: GateOptions, request: FastifyRequest, guess: str
   throw new SyncError('CONSOLE_LIMITED', 'too many wrong tokens were sent', { cure, data: { retryAfterSeconds } })
 }
 
-/** After this number of wrong tokens in a minute, an address must wait. A correct token is always accepted. */
+/** The maximum wrong tokens a minute, from one address and from all. A correct token is accepted even after that. */
 const GUESSES_PER_ADDRESS_MAX = 10
 const GUESSES_TOTAL_MAX = 100
-/** Wrong tokens are counted for this many addresses. A new address replaces the one with the oldest wrong token. */
+/** Maximum addresses with a count of wrong tokens. A new address replaces the one with the oldest wrong token. */
 const ADDRESSES_MAX = 10_000
 
 /** Returns a function that counts a wrong token and returns the seconds that the client must wait, or 0. */

@@ -1,4 +1,4 @@
-/** Routes of the explorer: the copy's tables and users' SQL statements. Each request starts its own reader process. */
+/** Routes of the explorer: tables of the published copy, and SQL statements. Each request starts a reader process. */
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { SyncError } from '../../errors.ts'
@@ -9,12 +9,12 @@ import { name } from '../../warehouse/database/sql.ts'
 import { type Api, answers, limitedTo } from './api.ts'
 import { QueryAnswer, Statement, Tables } from './schemas.ts'
 
-/** The maximum numbers of concurrent requests. The limits are separate, so that long statements do not block lists. */
+/** Maximum concurrent requests. Lists of tables have their own limit, so that long SQL statements do not block them. */
 const STATEMENTS_MAX = 2
 const LISTS_MAX = 4
 const SAMPLE_ROWS = 10
 const ROWS_MAX = 10_000
-/** The maximum length of an answer, because the worker has the whole answer in memory. */
+/** A statement's result is cut at this length, because the worker has the whole result in memory. */
 const CHARS_MAX = 4_000_000
 
 const TablesQuery = z.strictObject({ table: z.string().max(200).optional().describe('Such as current.events') })

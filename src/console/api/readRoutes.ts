@@ -29,7 +29,7 @@ export interface ReadOptions {
   readonly clock: Clock
   readonly settings: AllSettings
   readonly requestsPerDay?: number | undefined
-  /** Returns the current backend, which changes when another process becomes the owner. */
+  /** Returns the current backend. It changes when another process becomes the owner of the warehouse. */
   readonly backendOf: () => ConsoleBackend
   readonly requests: Pick<Requests, 'queue' | 'depths' | 'nextTicks'>
   readonly runLogs: string
@@ -83,10 +83,11 @@ export function addReadRoutes(api: Api, options: ReadOptions): void {
   addChangesRoute(api, options)
 }
 
-/** The maximum number of open requests. Each one has the published copy open, or opens it every two seconds. */
+/** Maximum open requests to `/api/wait`. Each one reads the published copy every two seconds. */
 const WAITS_MAX = 20
+/** Maximum open requests to `/api/changes`. Each one keeps a published copy open. */
 const FEEDS_MAX = 4
-/** A client that reads nothing for this long is disconnected, because its request keeps a published copy open. */
+/** A client of `/api/changes` that reads nothing for this long is disconnected. */
 const STALL_MS_MAX = 60_000
 
 function addWaitRoute(api: Api, { waitFor }: ReadOptions): void {
@@ -100,7 +101,7 @@ function addWaitRoute(api: Api, { waitFor }: ReadOptions): void {
   )
 }
 
-/** Sends the answer in pieces, because it can be too large for memory. After an error, the response is cut off. */
+/** Sends the changes in pieces to save memory. An error cuts off the response, because its status is already sent. */
 function addChangesRoute(api: Api, { openChanges, clock }: ReadOptions): void {
   const limited = limitedTo(FEEDS_MAX)
   const summary = 'The rows that changed since a cursor, each once, and the next cursor'
@@ -150,7 +151,7 @@ async function overview(options: ReadOptions, activityNow: () => Promise<Activit
 }
 
 async function attentionNow({ settings, backendOf, requests, clock }: ReadOptions, standings: readonly Standing[]) {
-  // If the queue does not answer in time, the items lack the time of the next attempt.
+  // If the queue does not answer in time, the problems are shown without the time of the next attempt.
   const nextTicks = (await within(ACTIVITY_MS_MAX, clock, () => requests.nextTicks().catch(() => []))) ?? []
   const ticks = ticksInBudget(nextTicks, standings)
   return attentionOf({ standings, pauses: await pauses(backendOf().books), settings, nextTicks: ticks })
@@ -164,7 +165,7 @@ function sharing<T>(read: () => Promise<T>): () => Promise<T> {
 
 const ACTIVITY_MS_MAX = 2_000
 
-/** Returns the active and waiting runs of the owner. If the owner does not answer, returns this process's runs. */
+/** Returns the owner's active and waiting runs. Without its answer, returns the active runs known to this process. */
 async function activityOf(backend: ConsoleBackend, clock: Clock): Promise<Activity> {
   const answer = await within(ACTIVITY_MS_MAX, clock, (signal) =>
     backend.answer({ do: 'activity' }, { by: 'console', tell: () => undefined, signal }),

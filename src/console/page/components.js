@@ -118,7 +118,7 @@ function progressText({ windows, pages, rows, rows_expected: expected }) {
   return `${windows.done} of ${counted(windows.total, 'window')}${failed}, ${done}${left}`
 }
 
-/** Shows a problem and `links`. @param {Attention} attention @param {'h2' | 'h3'} heading @param {Content} [links] */
+/** @param {Attention} attention @param {'h2' | 'h3'} heading @param {Content} [links] */
 export const needCard = ({ reports, kind, title, why, cure, action, urgent, next_try: next }, heading, links) => html`
   <article key="${reports[0]} ${kind}" class=${urgent ? 'bad' : 'warn'}>
     <${heading}>${title}<//>

@@ -1,4 +1,4 @@
-/** The explorer: an SQL editor over the published copy, and its tables with comments, types, rows and completeness. */
+/** The explorer: an SQL editor for the published copy, and a list of the copy's tables. */
 import { act, failureText, read } from './api.js'
 import { nowMs } from './clock.js'
 import { lead, section, table } from './components.js'
@@ -21,7 +21,7 @@ let kept = { path: '', untilMs: 0, content: /** @type {Content} */ (undefined) }
 
 const draft = {
   sql: 'SELECT report, mark, lag, rows, deletes_visible FROM tidemark.freshness',
-  /** The statement of the link that was opened last. @type {string | null} */
+  /** The statement of the last opened link. A refresh must not undo the user's edits of it. @type {string | null} */
   linked: null,
   note: /** @type {Content} */ (''),
   result: /** @type {Content} */ (''),
@@ -117,7 +117,7 @@ const sizeOf = ({ rows, more }) => [
   more && ` There are more: the limit is ${grouped(ROWS_MAX)} rows or 4 MB. "tidemark query" has no limit.`,
 ]
 
-/** Returns a result's elements. Preact draws them once, although the page redraws often. @param {QueryAnswer} answer */
+/** Called once per result. When the page is drawn again, Preact skips these elements. @param {QueryAnswer} answer */
 const resultOf = (answer) => html`
   ${warrants(answer)} ${answerTable('Rows of the statement', answer)}
   <button type="button" id="csv" class="outline" onClick=${() => download(answer)}>Download CSV</button>

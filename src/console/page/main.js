@@ -43,7 +43,7 @@ const spotOf = ({ view, name }) => `${view}/${name}`
 // Requests have numbers, because responses can arrive late. `asked` is the newest, and `drawn` is the one on screen.
 let asked = 0
 let drawn = 0
-/** The view that the user opened last. `from` is the element that had the focus at that time. */
+/** The number of the request for the view that the user opened last, and the element that had the focus before. */
 let opened = { request: 0, from: /** @type {Element | null} */ (null) }
 let drawnSpot = ''
 let cancelRefresh = () => {}

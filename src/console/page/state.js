@@ -1,4 +1,4 @@
-/** The state of the page. `change` draws the page again after each change. */
+/** The state of the page. `change` sets some of its values and draws the page again. */
 
 /** @typedef {import('./html.js').Content} Content */
 /** @typedef {{ text: string, tone: 'good' | 'bad' }} Notice */
