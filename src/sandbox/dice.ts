@@ -37,7 +37,7 @@ export interface WorldOptions {
 
 export interface WorldSettings extends WorldOptions {
   readonly pools: Pools
-  /** The end of the generated history: HISTORY_END or, if that is in the future, a minute before the start. */
+  /** The end of the generated history: HISTORY_END or, if that is in the future, a minute before the sandbox starts. */
   readonly historyEnd: Ticks
   /** Returns the number of the exchange rate table in use. The fault `fx` changes the number. */
   readonly rateTable: () => number

@@ -54,7 +54,7 @@ type Fault = ReturnType<typeof parseFault>
 
 const FAULT_TEXT = /^(?<name>[a-z0-9-]+)(?:\*(?<count>\d+))?(?:@(?<place>[a-z_]+))?(?::(?<argument>.+))?$/
 
-/** Returns the parts of a fault. Throws USAGE_INVALID if one is unknown, because the fault would have no effect. */
+/** Parses a fault such as `5xx*3@events`. Throws USAGE_INVALID for an unknown fault or report, or a wrong argument. */
 export function parseFault(text: string) {
   const groups = FAULT_TEXT.exec(text.trim())?.groups ?? {}
   const { name = '', count, place, argument } = groups
@@ -85,7 +85,7 @@ const refused = (message: string, cure: string): SyncError => new SyncError('USA
 
 export class Faults {
   #active: Fault[] = []
-  /** Counts all uses of faults. The fault `unordered` shuffles by this number, so each response has another order. */
+  /** Counts the uses of faults. As the seed of the fault `unordered`, the count changes the order of each response. */
   uses = 0
 
   constructor(texts: readonly string[]) {

@@ -39,7 +39,7 @@ const atLeast = (least: number) => {
 }
 
 const Options = z.object({
-  /** The number of events. Enquiries and both booking reports have half as many rows, and other reports as many. */
+  /** The number of rows of each report. Enquiries and both booking reports have only half as many. */
   rows: atLeast(1).default(500),
   seed: z.int(WHOLE).default(1),
   port: atLeast(0).default(0),
@@ -68,7 +68,7 @@ const Options = z.object({
   /** Ends the sandbox when it aborts. */
   signal: z.custom<AbortSignal>().optional(),
 })
-/** What the sandbox serves. docs/SANDBOX.md explains the options and lists the faults. */
+/** The data and the behaviour of the sandbox. docs/SANDBOX.md explains the options and lists the faults. */
 export interface SandboxOptions extends z.input<typeof Options> {}
 
 export type Settings = z.output<typeof Options>

@@ -27,7 +27,7 @@ export type { World, WorldChange } from './world.ts'
 export interface Sandbox extends AsyncDisposable {
   /** The address of the service. Example: `http://127.0.0.1:41823`. */
   readonly url: string
-  /** The variables with which Tidemark reads from this sandbox. */
+  /** The environment variables with which Tidemark reads from this sandbox. */
   readonly env: Readonly<Record<'REPORTING_BASE_URL' | 'REPORTING_CLIENT_ID' | 'REPORTING_CLIENT_SECRET', string>>
   /** @internal */
   readonly world: World
@@ -42,7 +42,7 @@ export interface Sandbox extends AsyncDisposable {
 }
 
 const CONTROL_PREFIX = '/_control/'
-/** An idle connection is closed after this time. Clients close it earlier, so the server never closes one in use. */
+/** Longer than the client's limit, so that the server never closes an idle connection that a client is about to use. */
 const KEEP_ALIVE_MS = 65_000
 
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {

@@ -1,10 +1,10 @@
-/** The service's times in ticks of 100 ns, finer than the client's, so tests reveal the client's rounding errors. */
+/** The sandbox's times in ticks of 100 ns. The client keeps only microseconds, so tests find its rounding errors. */
 import { parseInstant, type Instant } from '../instant.ts'
 
 /** Ticks of 100 ns since 2020. Ticks since 1970 would exceed 2^53. */
 export type Ticks = number
 
-/** No filter by modification time matches a row that was never edited. */
+/** The modification time of a row that was never edited. No window contains it. */
 export const NEVER: Ticks = Number.NEGATIVE_INFINITY
 
 export const TICKS_PER_MS = 10_000

@@ -22,7 +22,7 @@ export interface WorldChange {
 /** The present time, and two values that faults change while the sandbox runs. */
 export interface WorldClock {
   readonly now: () => Ticks
-  /** Returns the ticks to subtract from new modification times (fault `stamps-back`). If undefined, none. */
+  /** Returns the ticks to subtract from new modification times (fault `stamps-back`). For events, from `aggregate`. */
   readonly back?: () => Ticks
   /** Returns the number of the exchange rate table in use, which is 0 unless the fault `fx` is active. */
   readonly rateTable?: () => number
@@ -209,7 +209,7 @@ export class World {
     return { report, key: row.key, action }
   }
 
-  /** Returns a method that changes the collection `named`. If `named` is undefined, it changes a random collection. */
+  /** Returns a method that applies `next` to the items of the collection `named`, or of a random collection. */
   #childChange(action: string, next: (items: readonly string[], newItem: () => string) => readonly string[]) {
     return (report: WorldReport, key: number, named?: string): WorldChange => {
       const row = this.#row(report, key)

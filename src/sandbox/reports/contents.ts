@@ -1,4 +1,4 @@
-/** Contents of several reports. The specification does not define the fields of collections (§2): they are invented. */
+/** Field values that several reports use. Fields of collections are invented: the specification shows none (§2). */
 import type { Dice, Range } from '../dice.ts'
 import { CURRENCIES, type Currency } from '../money.ts'
 import { type Fields, one, type RowSource, type Definition } from './definition.ts'

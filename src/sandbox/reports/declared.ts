@@ -6,7 +6,7 @@ import { created, many, modified, one, paging } from './definition.ts'
 
 type FieldType = 'integer' | 'decimal' | 'date-time' | 'string' | 'boolean' | 'json'
 
-/** The parts of a declaration that decide what the service shows. */
+/** The parts of a report's declaration from which the sandbox generates the endpoint and the rows. */
 export interface DeclaredReport {
   readonly name: string
   readonly path: string
@@ -27,8 +27,7 @@ export interface DeclaredReport {
 }
 
 const FIRST_KEY = 1
-/** In a key with two fields, the second field has this number of different values. */
-const KEY_PARTS = 7
+const SECOND_KEY_VALUES = 7
 const FIRST_ENTITY = 1_000
 
 export function definitionOf(declared: DeclaredReport, number: number): Definition {
@@ -41,7 +40,8 @@ export function definitionOf(declared: DeclaredReport, number: number): Definiti
   const isStamp = (field: string) => newerBy.some((column) => isColumnOf(column, field))
   const valueOf = (field: string, row: RowSource): unknown => {
     if (field === keyField) return fields[field]?.type === 'string' ? String(row.key) : row.key
-    if (isKey(field)) return fields[field]?.type === 'integer' ? row.key % KEY_PARTS : `part ${row.key % KEY_PARTS}`
+    const second = row.key % SECOND_KEY_VALUES
+    if (isKey(field)) return fields[field]?.type === 'integer' ? second : `part ${second}`
     if (field === deletedFlag) return row.deleted
     const editedAt = isColumnOf(newest ?? '', field) ? row.aggregate : row.modified
     // A row that was never edited has no modification time, so the value is null.

@@ -51,7 +51,7 @@ export interface Definition extends Endpoint {
   readonly rowsPerEvent: number
   /** The specification does not define IDs of entities, so `id` is invented. */
   readonly entity: { readonly id: number; readonly type: string }
-  /** True if rows always have a modification time and deleted rows are returned with `includeDeleted`. */
+  /** If true, `includeDeleted` returns deleted rows, and the modification time of an unedited row is its creation time. */
   readonly keepsDeleted?: true
   readonly fields: (row: RowSource) => Fields
   /** Each function returns a field's new value after an edit. */
