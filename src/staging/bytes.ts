@@ -1,4 +1,4 @@
-/** The ASCII bytes that a scan searches for, and functions that write digits fast, because they create no strings. */
+/** The ASCII bytes that a scan searches for, and functions that write numbers as digits without creating strings. */
 import { ORDINAL_DIGITS } from '../plan/stagedNames.ts'
 
 export const TAB = 0x09

@@ -4,7 +4,7 @@ import type { Declaration } from '../../schema/report.ts'
 import { collectionFields } from '../../schema/tables.ts'
 import { ORDINAL_FIELD, SHAPE_FIELD } from '../plan/stagedNames.ts'
 
-/** The trie of field names is deleted if it has more nodes, because its names are then probably identifiers. */
+/** A larger trie is deleted: its field names are probably identifiers, as in `{ "1001": …, "1002": … }`. */
 const TRIE_NODES_MAX = 20_000
 
 export interface CatalogField {
@@ -57,7 +57,7 @@ export class ObjectCatalog {
   readonly shapes: (readonly string[])[] = []
   root = rootNode()
   readonly #byName = new Map<string, CatalogField>()
-  /** Names that a new field can't have in staged lines: at first the line's two own fields, then also all fields. */
+  /** Staged names in use, in lower case. Each line also has the two fields `ORDINAL_FIELD` and `SHAPE_FIELD`. */
   readonly #stagedNames = new Set([ORDINAL_FIELD, SHAPE_FIELD])
   readonly #shapeNumbers = new Map<string, number>()
   readonly #collections: ReadonlySet<string>
@@ -88,7 +88,7 @@ export class ObjectCatalog {
     return this.#byName.get(name)
   }
 
-  /** Returns a field's node after `from`. If `quoted` has lone surrogates, `text` is a copy with these replaced. */
+  /** Returns the node after `from` for a field name. `text` is the corrected name if `quoted` has lone surrogates. */
   step(from: TrieNode, quoted: Buffer, text?: string): TrieNode {
     const spelling = quoted.toString('latin1')
     let node = from.next.get(spelling)
@@ -98,7 +98,7 @@ export class ObjectCatalog {
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    // The scan does not parse a name that equals `likelyNext`, but it must parse each name with half a surrogate pair.
+    // The scan does not correct a name that equals `likelyNext`, so a name with a lone surrogate is not stored there.
     if (text === undefined) from.likelyNext = node
     return node
   }

@@ -11,7 +11,7 @@ import { StagedLines } from './stagedLines.ts'
 import { textKind } from './textKind.ts'
 import { PAGES, type PageNames } from '../../schema/report.ts'
 
-/** A row's key, to compare rows. It is a number if that is a safe integer, otherwise the JSON text of the key. */
+/** A row's key: a number for an integer of up to 15 digits, otherwise JSON text. */
 export type RowKey = number | string
 
 export interface ScanPlan {
@@ -50,7 +50,7 @@ export interface ScannedPage {
   /** Length of the longest row. DuckDB's reader needs a limit for the length of rows. */
   readonly rowBytesMax: number
   readonly collections: readonly CollectionPage[]
-  /** Returns the rows to load, one per line. Row numbers depend on `pageIndex`. The caller releases the buffer. */
+  /** Returns a line per row to load, numbered from `pageIndex × ROWS_A_PAGE`. The caller must release the buffer. */
   lines(pageIndex: number): Buffer
 }
 

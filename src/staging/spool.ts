@@ -1,4 +1,4 @@
-/** Writes scanned rows to files. Each file (segment) becomes one load, so its size is limited. */
+/** Writes scanned rows and items to files. The files of one load are a segment, whose size is limited. */
 import { type FileHandle, mkdir, open, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { SyncError } from '../errors.ts'
@@ -19,7 +19,7 @@ export interface SpoolLimits {
 
 export interface PageTimes {
   readonly observedAt: Instant
-  /** The service's time when the page was requested, or a slightly earlier time. */
+  /** The service's time of the request, or slightly earlier. Used to find the newer of two versions of a row. */
   readonly askedAt: Instant
 }
 
