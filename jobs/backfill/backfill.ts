@@ -79,7 +79,7 @@ export function openBackfillNames({ books, requests, clock, startOf }: BackfillN
     return named
   }
 
-  /** Finds or creates a job per report, and calls `work` with the jobs. Throws USAGE_INVALID, as for a future range. */
+  /** Finds or creates a job per report, and passes the jobs to `work`. Throws USAGE_INVALID for an impossible range. */
   return async <T>(requested: readonly BackfillRequest[], work: (named: BackfillJobs) => Promise<T>): Promise<T> => {
     // Handles requests one after the other, so that each request finds the backfills of earlier requests.
     const named = await inTurn(() => findOrCreate(requested))

@@ -85,7 +85,7 @@ export class Deliveries {
       const message = `${report}: ${inserted} rows inserted, ${updated} updated, ${deleted} deleted`
       waiting.push(newMessage({ event: 'data.published', report, message, data }, this.#parts))
     }
-    // Unchanged reports get the new cursor, too. A cursor whose load is no longer in the books counts as `start`.
+    // Unchanged reports get the new cursor, too: a cursor whose load was removed from the books counts as `start`.
     for (const report of reports) cursors[report] = found.to
     await book.save()
   }

@@ -38,7 +38,7 @@ export type RunWork = (
 
 type Follower = (event: RunEvent) => void
 
-/** The runs of other workers of a lake (jobs/owner/sharedRuns.ts). */
+/** The runs of the other workers, if several workers share a lake (jobs/owner/sharedRuns.ts). */
 interface OtherWorkers {
   running(): readonly RunningRun[]
   refresh(): Promise<unknown>
