@@ -28,7 +28,7 @@ const CODES = {
   ANSWER_NOT_JSON: { retry: 'transient' },
   ANSWER_MALFORMED: { retry: 'transient' },
   ANSWER_TOO_LARGE: { retry: 'never' },
-  // A walk cannot prove that it has read all rows.
+  // Tidemark cannot prove that it has read all rows of a window.
   WALK_UNSTABLE: { retry: 'transient' },
   WALK_TOO_LONG: { retry: 'never' },
   BOUNDS_IGNORED: { retry: 'never' },
@@ -77,7 +77,7 @@ const CODES = {
 /** What has failed. docs/ERRORS.md describes the causes and the cure of each code. @useDeclaredType */
 export type ErrorCode = keyof typeof CODES
 
-/** All codes. */
+/** All values of `ErrorCode`. */
 export const errorCodes = Object.keys(CODES) as readonly ErrorCode[]
 
 export interface ErrorDetails {

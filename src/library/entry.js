@@ -1,4 +1,4 @@
-/** What `import … from 'tidemark'` loads first. Plain JavaScript, because an old Node must be able to read it. */
+/** The first file that `import … from 'tidemark'` loads. It is JavaScript, so that an old Node can print the error. */
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { isOldNode, NODE_NEEDED } from '../../bin/nodeVersion.js'

@@ -30,7 +30,7 @@ export type { TakeRows } from '../warehouse/database/duckdb.ts'
 export type { Deviation } from '../warehouse/publish/compareWindow.ts'
 export type * from './tidemark.ts'
 
-/** Reads the configuration and its secrets, and opens no warehouse. Throws CONFIG_INVALID. */
+/** Reads the configuration and its secrets. Does not open the warehouse. Throws CONFIG_INVALID. */
 export async function openTidemark(options: TidemarkOptions = {}): Promise<Tidemark> {
   return (await import('./tidemark.ts')).openTidemark(options)
 }

@@ -1,4 +1,4 @@
-/** A run: a promise of its answer, which can also be iterated to receive the events before the answer. */
+/** A run of an operation is a promise of the answer. A `for await` loop over it receives events such as progress. */
 
 /**
  * Resolves to the answer. Iterating it yields events until the run ends, and then throws the run's error, if it has one.
@@ -6,7 +6,7 @@
  */
 export type Run<Answer, Event> = Promise<Answer> & AsyncIterable<Event>
 
-/** Passes an event to the `for await` loop. Resolves when the loop has taken it. Unless awaited, events queue up. */
+/** Passes an event to the `for await` loop. Resolves when the loop has taken the event: await it to limit memory. */
 export type Tell<Event> = (event: Event) => Promise<void>
 
 /** Starts `work` only after the caller's synchronous code has run. So a loop over the events misses none of them. */

@@ -1,4 +1,4 @@
-/** The operations of one configuration, for programs and for the command line. DuckDB and BullMQ load on first use. */
+/** All operations, such as sync and query, for programs and the command line. DuckDB and BullMQ load on first use. */
 import { systemClock } from '../clock.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { asSyncError, cancelled, SyncError } from '../errors.ts'
@@ -26,11 +26,11 @@ export type { Run } from './run.ts'
 
 /** The sources of the configuration. */
 export interface TidemarkOptions {
-  /** The configuration file. If undefined, `tidemark.yaml` in `cwd`, if it exists. */
+  /** The configuration file. If undefined, the one in TIDEMARK_CONFIG or, if it exists, `tidemark.yaml` in `cwd`. */
   readonly config?: string | undefined
   /** If undefined, the working directory of the process. */
   readonly cwd?: string | undefined
-  /** The variables that set or override settings. If undefined, those of the process. */
+  /** Environment variables, which override the configuration file. If undefined, those of the process. */
   readonly env?: NodeJS.ProcessEnv | undefined
 }
 
@@ -97,7 +97,7 @@ export interface BackfillAnswer extends AnswerOf<'backfill'> {}
 /** The answer of `reconcile`: for each report, which differences the comparison has found. */
 export interface ReconcileAnswer extends AnswerOf<'reconcile'> {}
 
-/** The operations of one configuration. Each call throws only a SyncError. */
+/** All operations, such as `sync` and `query`, for one configuration. A call throws only a SyncError. */
 export class Tidemark implements AsyncDisposable {
   /** The configuration, validated and frozen. */
   readonly config: Config
@@ -113,7 +113,7 @@ export class Tidemark implements AsyncDisposable {
     this.#reader = openReader(host.config)
   }
 
-  /** Pulls the changes of these reports, or of all, and publishes. Errors of individual reports are in the answer. */
+  /** Pulls the changes of these reports (or all) and publishes a copy. Errors of single reports are in the answer. */
   sync(reports: readonly string[] = [], options: CallOptions = {}): Run<SyncAnswer, PerformEvent> {
     return this.#perform(options, () => ({ do: 'sync', reports: selectReports(reports, this.config) }))
   }
