@@ -71,7 +71,7 @@ const backfill: Operation<'backfill'> = async (engine, { backfills }, caller) =>
 
 const pause: Operation<'pause'> = async (engine, { reports }) => {
   const { warehouse, clock, settings } = engine.context
-  const reason = { code: 'REPORT_PAUSED', reason: 'paused by an operator', with: settings.identity }
+  const reason = { code: 'REPORT_PAUSED', reason: 'paused by an operator', client: settings.identity }
   for (const report of reports)
     await warehouse.pause({ report, ...reason, cure: `Run: tidemark resume ${report}` }, clock.now())
   return { paused: reports }

@@ -14,7 +14,7 @@ export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<R
   const paused = await context.warehouse.books.pauses()
   if (paused.some(({ code }) => code === 'CREDENTIALS_REFUSED')) await context.client.readSecret()
   // A pause after a refusal stays while client, secret and scopes are unchanged. An operator's pause always stays.
-  const stays = (pause: Pause) => pause.code === 'REPORT_PAUSED' || pause.with === clientOf(pause, context.settings)
+  const stays = (pause: Pause) => pause.code === 'REPORT_PAUSED' || pause.client === clientOf(pause, context.settings)
   const outdated = paused.filter((pause) => !stays(pause))
   const names = outdated.map(({ report }) => report)
   // An operator may have paused one of these reports meanwhile. `onlyRefused` keeps such a pause.
@@ -33,7 +33,7 @@ export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<R
 
 /** Throws the stored error if a refusal has paused the report. Used by commands that send requests outside of runs. */
 export function refuseAgain(pauses: readonly Pause[], report: ReportName, settings: SyncSettings): void {
-  const refused = pauses.filter((pause) => pause.code !== 'REPORT_PAUSED' && pause.with === clientOf(pause, settings))
+  const refused = pauses.filter((pause) => pause.code !== 'REPORT_PAUSED' && pause.client === clientOf(pause, settings))
   const one =
     refused.find((pause) => pause.report === report) ?? refused.find(({ code }) => code === 'CREDENTIALS_REFUSED')
   if (one !== undefined) throw pausedBy({ ...one, report })
@@ -58,5 +58,5 @@ export async function pauseAfter(context: SyncContext, report: ReportName, error
   const isByOperator = (pause: Pause) => pause.report === report && pause.code === 'REPORT_PAUSED'
   if ((await context.warehouse.books.pauses()).some(isByOperator)) return
   const client = clientOf(error, context.settings)
-  await context.warehouse.pause({ report, code, reason, cure, with: client }, context.clock.now())
+  await context.warehouse.pause({ report, code, reason, cure, client }, context.clock.now())
 }

@@ -98,7 +98,7 @@ describe('without a worker on the queues', () => {
       code: 'REPORT_PAUSED',
       reason: 'by hand',
       cure: 'Resume it.',
-      with: 'x',
+      client: 'x',
     } as const
     await warehouse.pause(paused, clock.now())
     await Promise.all([warehouse.resume(['events']), warehouse.pause(paused, clock.now())])

@@ -109,7 +109,7 @@ it('what an operator paused while it ran stays paused by the operator, also when
   const running = tide.attempt('events')
   await until(() => tide.sandbox.requests.total > 1, 'the report is asked')
   const words = { code: 'REPORT_PAUSED', reason: 'paused by an operator', cure: 'Run: tidemark resume events' }
-  await tide.warehouse.pause({ report: 'events', ...words, with: tide.context.settings.identity }, systemClock.now())
+  await tide.warehouse.pause({ report: 'events', ...words, client: tide.context.settings.identity }, systemClock.now())
   tide.sandbox.setFaults(['403@events'])
   await running
   await tide.warehouse.resume(['events'], { onlyRefused: true })

@@ -224,7 +224,7 @@ describe('an operator', () => {
       code: 'REPORT_PAUSED',
       reason: 'paused',
       cure: 'Resume it.',
-      with: '',
+      client: '',
     } as const
     const pull: Pull = async (ask, signal) => {
       if (ask.number === 2) await tide.warehouse.pause(pause, fromMillis(Date.now()))

@@ -43,7 +43,7 @@ describe('a run that finds nothing new', () => {
     const { tide } = await withStatements()
     await using _ = tide
     await tide.sync('enquiries')
-    const pause = { code: 'REPORT_PAUSED', reason: 'an operator paused it', cure: 'resume', with: 'somebody' }
+    const pause = { code: 'REPORT_PAUSED', reason: 'an operator paused it', cure: 'resume', client: 'somebody' }
     await tide.warehouse.pause({ report: 'enquiries', ...pause }, tide.clock.now())
     expect(await tide.attempt('enquiries')).toMatchObject([{ state: 'paused' }])
     await tide.warehouse.resume(['enquiries'])

@@ -1,4 +1,4 @@
-/** Stores when audit trails were read or failed (`tidemark.followed`, `tidemark.skipped_records`). Finds due trails. */
+/** Stores when audit trails were read (`tidemark.followed`) or could not be read (`tidemark.skipped_records`). */
 import { type Sql, type WithNulls, withoutNulls, name, text, time } from '../database/sql.ts'
 import type { Instant } from '../../instant.ts'
 
@@ -79,7 +79,7 @@ export function recordsToReadAgain(sql: Sql, ask: RecordsRequest & { again: Inst
   return recordsWhere(sql, ask, `WHERE ${again} ORDER BY f.ask_after DESC NULLS LAST, k.id DESC LIMIT ${ask.limit}`)
 }
 
-/** Returns the record whose trail was read last, or undefined. Its trail is requested to test access to trails. */
+/** Returns the record whose trail was read last, or undefined. If a run can read no trail, it tries this one. */
 export async function lastReadRecord(sql: Sql, ask: RecordsRequest): Promise<DueRecord | undefined> {
   const which = 'WHERE m.value IS NOT NULL AND x.scope IS NULL ORDER BY f.asked_at DESC NULLS LAST LIMIT 1'
   return (await recordsWhere(sql, ask, which))[0]
@@ -89,7 +89,7 @@ async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promi
   const { report, follows, keyColumn, scopePrefix, again, now } = ask
   const fromStart =
     again === undefined ? 'false' : `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(again)}, true)`
-  // The query does not contain `now`, because the results of equal queries are cached.
+  // A cached result is used only for the same query text, so the text must not contain the current time (`now`).
   const rows = await sql.cachedRows<WithNulls<Omit<DueRecord, 'waits'>> & { waitsUntil: number | null }>(`
     SELECT k.scope, k.id::VARCHAR AS "recordId", ${fromStart} AS "fromStart", epoch_us(m.value) AS mark,
       epoch_us(x.ask_again_at) AS "waitsUntil", epoch_us(f.asked_at) AS "askedAt", epoch_us(coalesce(r.started_at, m.updated_at)) AS "begunAt"

@@ -1,4 +1,4 @@
-/** Reads what a backfill needs to choose its windows: the number of stored rows, and how the service pages. */
+/** Reads what a backfill needs to choose its windows, such as the number of stored rows in each range of time. */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
@@ -15,10 +15,10 @@ interface DensityRequest {
   readonly span: Span & { readonly since: Instant }
 }
 
-/** Returns functions that read what a backfill needs. Without a warehouse (`sql` is undefined), nothing is known. */
+/** Returns functions that read what a backfill needs. If there is no warehouse yet, `sql` is undefined. */
 export const backfillBasis = (sql: Sql | undefined) => ({
   rowDensity: async (ask: DensityRequest) => sql && densityOf(sql, ask),
-  /** True if each window must be read with and without deleted rows: for budgets, and for events without a flag. */
+  /** True if each window must be read with and without deleted rows, because some rows have no deletion flag. */
   readsTwice: async (report: Declaration) => report.deletes === 'diff' || (!!sql && hasUnflaggedRows(sql, report)),
   pagingProfile: async (report: ReportName, pageSize: number) =>
     sql === undefined ? UNKNOWN_PAGING : pagingProfileOf(sql, { report, pageSize }),
@@ -33,10 +33,10 @@ async function hasUnflaggedRows(sql: Sql, { name: report }: Declaration): Promis
   return (load.unflagged ?? 0) > 0
 }
 
-/** The times of the stored rows are divided into about this many spans. */
+/** `densityOf` returns about this number of ranges. */
 const DENSITY_SPANS = 512
 
-/** Splits the span into parts with about as many rows each. Undefined if it has no rows, or rows have no such times. */
+/** Divides `span` into ranges with about equal numbers of rows. Undefined without rows or modification times. */
 async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Promise<CountedRange[] | undefined> {
   if (report.newerBy.length === 0) return undefined
   const inScope = scope === '' ? '' : ` AND target_currency = ${text(scope)}`

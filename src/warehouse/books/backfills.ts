@@ -9,7 +9,7 @@ import type { Database } from '../database/duckdb.ts'
 import { onlyRow, type Sql, type WithNulls, withoutNulls, text, time } from '../database/sql.ts'
 import type { Fence, Fences } from './fences.ts'
 
-/** `pending`: not begun, or stopped. `failed`: some windows are not read; a new request for the range reads them. */
+/** `pending`: not begun, or stopped. `failed`: windows could not be read. A new request for the range reads them. */
 export type BackfillState = 'pending' | 'running' | 'done' | 'failed' | 'cancelled'
 
 /** A range of modification times. */

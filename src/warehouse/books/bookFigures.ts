@@ -1,19 +1,19 @@
-/** Reads figures of each report for metrics, notices and `tidemark.freshness`. Reads only small bookkeeping tables. */
+/** Reads marks and counts of each report for metrics, notices and `tidemark.freshness`. Reads only small tables. */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
 import { READ_UP_TO } from '../../plan/marks.ts'
 import { type Sql, type WithNulls, withoutNulls, text } from '../database/sql.ts'
 
-/** Late rows are counted for this many days. Without a limit, the advice to raise `overlap` would never go away. */
+/** Late rows (shown after their window was read) count for this many days. Then the advice to raise `overlap` ends. */
 export const LATE_DAYS = 30
 
-/** Returns the SQL condition that the scope is configured. In the query, `s` must be `tidemark.report_states`. */
+/** Returns SQL that is true if `scope` is configured. In the query, `s` must be `tidemark.report_states`. */
 export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR list_contains(s.scopes, ${scope}))`
 
-/** SQL condition for marks up to which a report or record was read. In the query, `m` must be `tidemark.marks`. */
+/** SQL that is true for marks up to which all rows were read. In the query, `m` must be `tidemark.marks`. */
 export const IS_READ_UP_TO = `m.mark IN (${READ_UP_TO.map(text).join(', ')})`
 
-/** Query for the mark of each report: the lowest mark of its currencies, or the highest mark of its audited records. */
+/** Query for each report's mark: all its currencies are read up to this time. Audit reports: the newest trail mark. */
 export const REPORT_MARKS = `
   SELECT m.report, CASE WHEN bool_or(m.mark = 'since') THEN max(m.value)
     WHEN count(*) >= coalesce(any_value(len(s.scopes)), 0) THEN min(m.value) END AS mark
@@ -29,7 +29,7 @@ export const MISFITS = 'SELECT report, count(*) AS misfits FROM tidemark.misfits
 export const joinPerReport = (alias: string, columns: string, from: string): string =>
   `LEFT JOIN (SELECT report, ${columns} FROM tidemark.${from} GROUP BY report) ${alias} USING (report)`
 
-/** Returns a SQL join that adds, per report, how many rows were late in the last `hours`, and by how much at most. */
+/** Returns a SQL join that adds `late_rows` and `largest_lateness` of each report in the last `hours`. */
 export const joinLateRows = (alias: string, hours: number): string =>
   joinPerReport(
     alias,
@@ -49,7 +49,7 @@ export interface BookFigures {
   /** Number of late rows in the last `LATE_NOTICE_HOURS` hours. */
   readonly lateRows: number
   readonly largestLatenessMs: number | undefined
-  /** The message of MASS_DELETE_STOPPED, if this error has stopped comparisons of counts. */
+  /** The message of MASS_DELETE_STOPPED, if a comparison of row counts would have deleted too many rows. */
   readonly brake: string | undefined
 }
 

@@ -37,7 +37,7 @@ export interface RunRecord extends RunCounts {
   readonly error?: { readonly code: string; readonly message: string; readonly cure: string }
 }
 
-/** Returns the warehouse's own prefix. Staging writes numbers that a double can't store as text with this prefix. */
+/** Returns the prefix of numbers that are staged as text, because a double would lose digits. Example: `~5f0c…9b~`. */
 export async function readNumberMark(sql: Sql): Promise<string> {
   const [known] = await sql.rows<{ value: string }>(`SELECT value FROM tidemark.settings WHERE name = 'number_mark'`)
   if (known !== undefined) return known.value
@@ -160,24 +160,24 @@ export interface Pause {
   readonly code: string
   readonly reason: string
   readonly cure: string
-  /** The refused client: identifier, OAuth scopes and, for refused credentials, a short hash of the secret. */
-  readonly with: string
+  /** The API client at the time: its identifier, OAuth scopes and, for refused credentials, a hash of the secret. */
+  readonly client: string
 }
 
-/** Stores a pause. `tidemark resume` ends it. A pause after a refusal also ends when the client in `with` changes. */
+/** Stores a pause. `tidemark resume` ends it. A pause after a refusal also ends when `client` changes. */
 export async function recordPause(sql: Sql, pause: Pause, now: Instant): Promise<void> {
   const state = `tidemark.report_states WHERE report = ${text(pause.report)}`
   if ((await countOf(sql, state)) === 0)
     await recordReportStates(sql, [{ report: pause.report, enabled: true, offReason: undefined }])
   await sql.run(`
     UPDATE tidemark.report_states SET paused_code = ${text(pause.code)}, paused_reason = ${text(pause.reason)},
-      paused_cure = ${text(pause.cure)}, paused_with = ${text(pause.with)}, paused_at = ${time(now)}
+      paused_cure = ${text(pause.cure)}, paused_with = ${text(pause.client)}, paused_at = ${time(now)}
     WHERE report = ${text(pause.report)}`)
 }
 
 export async function pauses(sql: Pick<Sql, 'rows'>): Promise<Pause[]> {
   return sql.rows<Pause>(`
-    SELECT report, paused_code AS code, paused_reason AS reason, paused_cure AS cure, paused_with AS "with"
+    SELECT report, paused_code AS code, paused_reason AS reason, paused_cure AS cure, paused_with AS client
     FROM tidemark.report_states WHERE paused_code IS NOT NULL`)
 }
 

@@ -1,4 +1,4 @@
-/** The change feed: which rows have changed since a cursor. It compares the tables with `tidemark.replaced`. */
+/** The change feed: rows that changed since a cursor. `tidemark.replaced` lists the versions that loads replaced. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { type Column, type ReportTable, tableOf } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
@@ -23,7 +23,7 @@ function feedTables(table: ReportTable): FeedTable[] {
   return [{ name: table.name, key }, ...children].map((each) => ({ ...each, report: table.name }))
 }
 
-/** Returns the definition of the function `changes.<table>(since)`. The cursor `since` names the earlier state. */
+/** Returns SQL that creates the function `changes.<table>(since)`: the rows that changed after the cursor `since`. */
 function feedSql({ name: table, report, key }: FeedTable): string {
   const ofRemoved = key.map((column, n) => `json_extract_string(b.key, '$[${n}]')::${column.type}`)
   const isSame = key.map((column, n) => `t.${name(column.name)} = ${ofRemoved[n]}`).join(' AND ')

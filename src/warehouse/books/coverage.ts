@@ -1,4 +1,4 @@
-/** Reads and writes `tidemark.coverage` (configuration of each scope) and `tidemark.covered` (times that were read). */
+/** Reads and writes `tidemark.coverage` (settings of each scope) and `tidemark.covered` (ranges that were read). */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { type ReadSettings, parseChanges, type Coverage, changesText } from '../../plan/coverage.ts'
 import type { Instant } from '../../instant.ts'
@@ -55,7 +55,7 @@ export async function forgetCoverage(sql: Sql, report: string, kept: readonly st
 
 type CoveredSpan = Span & CoveredPlace
 
-/** Merges closed windows into the intervals of `tidemark.covered`. Audit reports have no such intervals. */
+/** Merges closed windows into the intervals of `tidemark.covered`. Skips audit reports: each record has a mark. */
 export async function cover(
   sql: Sql,
   windows: readonly (Omit<CoveredSpan, 'report'> & { readonly report: Declaration })[],

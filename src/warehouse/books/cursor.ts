@@ -1,4 +1,4 @@
-/** Cursors of the change feed: a load's number and a hash, as other warehouses or backups have loads of that number. */
+/** A cursor of the change feed is a load's number and a hash. After a restore, another load can have this number. */
 import { SyncError } from '../../errors.ts'
 import { onlyRow, type Sql } from '../database/sql.ts'
 

@@ -45,7 +45,7 @@ export class Fences {
     return { report, kind, epoch }
   }
 
-  /** Returns whether this fence is the newest that this process took. Always false if other processes also write. */
+  /** Returns whether the fence is known to be the newest. Always false if other processes also take fences. */
   isNewest(fence: Fence | undefined): boolean {
     return fence !== undefined && this.#newest.get(placeOf(fence))?.epoch === fence.epoch
   }

@@ -81,7 +81,7 @@ export async function knownLayout(sql: Pick<Sql, 'rows'>, path: string, movedFro
   })
 }
 
-/** Throws WAREHOUSE_NEWER if a newer Tidemark wrote the tables, and WAREHOUSE_MISSING if a lake has no tables yet. */
+/** Throws WAREHOUSE_NEWER or MOVE_UNFINISHED, and WAREHOUSE_MISSING if a lake has no tables yet. */
 export async function checkLayout(database: Pick<Database, 'rows' | 'path' | 'isShared'>): Promise<void> {
   const layout = await knownLayout(database, database.path)
   // Another process may be creating this lake. The lake then exists for a moment without its tables.
