@@ -9,8 +9,8 @@ const CATALOGUE_LOST =
   /Unable to connect to Postgres|connection to server|server closed the connection|Failed to execute query "(?:BEGIN|COMMIT|ROLLBACK)/
 
 /**
- * Matches DuckDB's errors for a table of the catalogue that another process dropped after a flush (upkeep.ts). The second
- * one is for PostgreSQL: DuckLake compares the columns of a result before its error. DuckDB then accepts no statement.
+ * Matches errors for a catalogue table that the upkeep of another process has dropped. With PostgreSQL, this is an
+ * internal error, because DuckLake reads the result before it checks for errors. DuckDB then accepts no statement.
  */
 const DROPPED =
   /ducklake_inlined_data_\d+_\d+\W+does not exist|^INTERNAL Error: Attempted to access index 0 within vector of size 0/
@@ -34,7 +34,7 @@ export function databaseError(thrown: unknown, path: string): SyncError {
     const cure = 'Check that PostgreSQL runs and can be reached. The worker then continues by itself.'
     return new SyncError('LAKE_BUSY', `the catalogue of ${path} cannot be reached: ${reason}`, { cure })
   }
-  // DuckDB's message quotes rows of the commit. They can match any pattern below, and must not be in a log.
+  // DuckDB's message quotes rows, which can match any pattern below. So this test is above, and omits the message.
   if (LOST_COMMIT.test(message)) {
     const cure = 'This load stored nothing; the next run reads its rows again.'
     return new SyncError('LAKE_BUSY', `${path}: another loader committed first`, { cure })

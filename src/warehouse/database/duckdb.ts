@@ -26,7 +26,7 @@ import { takeTurn } from './turn.ts'
 
 export interface DatabaseOptions extends FileOptions {
   readonly around?: AroundStatement | undefined
-  /** The name for messages. Set if other processes also write. Transactions are then repeated after conflicts. */
+  /** The database's name in messages. Set only if other processes also write: conflicts are then retried. */
   readonly shared?: string
   /** The name of an attached lake in which processes commit in turn (turn.ts). */
   readonly turnsOf?: string | undefined
@@ -38,7 +38,7 @@ export type AroundStatement = <T>(sql: string, run: () => Promise<T>) => Promise
 /** Receives some rows of a query result. Returns false if it needs no more rows. */
 export type TakeRows = (rows: readonly (readonly Cell[])[], columns: readonly string[]) => Promise<boolean>
 
-/** Returns from a transaction's result how many compactions its COMMIT may run per table (`max_vacuum_tasks`). */
+/** Computes the maximum compactions of a table in a COMMIT (`max_vacuum_tasks`) from the transaction's result. */
 type CompactionLimit<T> = (result: T) => number
 
 /** Makes DuckDB join tables in written order. DuckDB's own order is bad, because it assumes 42 rows in any file. */

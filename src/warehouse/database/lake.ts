@@ -93,7 +93,7 @@ export async function checkStorage(place: LakePlace, options: DatabaseOptions): 
     throw new SyncError('STORAGE_REFUSED', `a file in ${folder} can't be deleted`, { cure: PERMISSIONS })
 }
 
-/** Checks that the place for the files of a new lake has no files of a lake. Throws USAGE_INVALID. */
+/** Throws USAGE_INVALID if the place for a new lake's files has Parquet files or the marker of another lake. */
 export async function checkEmpty(place: LakePlace, options: DatabaseOptions): Promise<void> {
   await using sql = await Database.open(':memory:', options)
   await prepare(sql, place)

@@ -93,8 +93,8 @@ const NEW_ROWS_MIB_MAX = 128
 type ColumnsOfLoad = Pick<LoadSize, 'bytes'> & Readonly<{ report: string; columns: number }>
 
 /**
- * For a small load, raises the memory limit until the next checkpoint, so that DuckDB does not write the memory reserved
- * for new rows to its temporary files. The load fills only a small part of this memory. A larger load lowers the limit.
+ * Raises the memory limit for a small load until the next checkpoint: DuckDB reserves memory for new rows, and a small
+ * load fills little of it. Otherwise, DuckDB would spill. A larger load can fill this memory, so it lowers the limit.
  */
 export async function reserveForNewRows(database: Database, { bytes, report, columns }: ColumnsOfLoad): Promise<void> {
   if (bytes === 0) return

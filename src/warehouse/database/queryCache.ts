@@ -19,7 +19,7 @@ export class QueryCache {
   /** Drops cached results of queries on tables that the transaction changes. Call this before each statement. */
   before(sql: string): void {
     if (/^\s*SELECT\b[^;]*$/i.test(sql)) return
-    // Continues for a ROLLBACK: queries of the transaction may have cached values that the ROLLBACK undoes.
+    // A ROLLBACK also drops results: queries in the transaction may have cached values that the ROLLBACK undoes.
     for (const table of tablesIn(sql)) this.#writtenSinceBegin.add(table)
     for (const [query, { tables }] of this.#results)
       if ([...tables].some((table) => this.#writtenSinceBegin.has(table))) this.#results.delete(query)

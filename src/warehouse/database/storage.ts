@@ -37,7 +37,7 @@ export async function removeOrphans(sql: Pick<Sql, 'rows'>, lake: string): Promi
 const KEYS = 'Correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or renew AWS_SESSION_TOKEN), and start again.'
 export const PERMISSIONS = 'Allow the access key to list the bucket, and to read, write and delete below lake_data.'
 
-/** The first matching pattern decides. The patterns are error codes of S3, or statuses of answers without a code. */
+/** The first matching pattern determines message and cure. Patterns are S3's error codes, or else HTTP statuses. */
 const REFUSALS: readonly (readonly [pattern: RegExp, what: string, cure: string])[] = [
   [/TimeTooSkewed|RequestExpired/, "this machine's clock differs too much from the storage's", 'Set this clock.'],
   [/QuotaExceeded|StorageFull|HTTP (?:code )?507/, 'the bucket is full', 'Free space in it, or raise its quota.'],

@@ -8,7 +8,7 @@ const LOCK = 0x6c_61_6b_65
 /** If a process that has the lock is frozen or unreachable for this long, PostgreSQL ends its session. */
 const SILENT_S_MAX = 15
 const RENEW_EVERY_MS = 5_000
-/** Maximum length of a statement that waits for the lock, because an interrupt can't end a statement in PostgreSQL. */
+/** Maximum duration of one wait for the lock. It is short, because an interrupt can't end a wait in PostgreSQL. */
 const WAIT_S_MAX = 5
 const WAITS_MAX = 360
 const WAIT = `DO 'BEGIN PERFORM pg_advisory_xact_lock(${LOCK}); EXCEPTION WHEN lock_not_available THEN NULL; END'`
@@ -32,7 +32,7 @@ export async function takeTurn(run: Run, lake: string): Promise<AsyncDisposable>
     set_config('idle_in_transaction_session_timeout', '${SILENT_S_MAX}s', true)`
   const problem = `other workers kept the lock of the lake for ${(WAITS_MAX * WAIT_S_MAX) / 60} minutes`
   const cure = 'This load stored nothing; the next run reads its rows again. Let fewer workers load into this lake.'
-  // This request never waits, and fails while others have the lock or wait for it. WAIT waits and takes the lock.
+  // The SELECT takes the lock if it is free and nobody waits. Otherwise, WAIT waits for it, and the SELECT is repeated.
   for (let waits = 0; ; waits += 1) {
     const [row] = await ask(`SELECT ${limits}, pg_try_advisory_xact_lock(${LOCK}) AS taken`)
     if (row?.taken === true) break

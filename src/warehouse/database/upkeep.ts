@@ -9,7 +9,7 @@ import { type Sql, text, time } from './sql.ts'
 const INLINED_ROWS_MAX = 500
 const SMALL_FILE_BYTES = 32 * 2 ** 20
 const SMALL_FILES_MAX = 10
-/** A file is rewritten if at least this part of its rows is deleted, or if its table has many small files. */
+/** A file is rewritten if this part of its rows is deleted. In a table with many small files, one row is enough. */
 const DELETED_PART_MAX = 0.5
 /** Limits of one upkeep. The first two apply to each table. The next upkeep continues where a limit was reached. */
 const REWRITTEN_BYTES_MAX = 256 * 2 ** 20
@@ -87,7 +87,7 @@ async function record(sql: Sql, upkeep: LakeUpkeep): Promise<LakeUpkeep> {
   return upkeep
 }
 
-/** Runs a step. Returns true if its commit drops tables of the catalogue, so that the schema must be renewed again. */
+/** Runs a step. Returns true if `renewSchema` must run after the commit, which drops tables of the catalogue. */
 async function run(sql: Sql, [name, query, table]: Step): Promise<boolean> {
   const [found] = await sql.rows<{ args: string | null }>(query)
   if (found?.args == null || (table !== undefined && (await hasInlinedDeletions(sql, table)))) return false
@@ -115,9 +115,9 @@ async function hasInlinedDeletions(sql: Sql, table: number): Promise<boolean> {
 }
 
 /**
- * Makes other processes read the names of the catalogue's tables again, by a change that changes nothing. After a flush,
- * DuckLake drops the emptied tables of earlier columns. A process that knows their names would read them and fail
- * (duckdb/ducklake#1305), and with PostgreSQL its DuckDB would stop (#1469). The drop comes a moment after the commit.
+ * Writes an unchanged comment, so that other processes read the names of the catalogue's tables again. A moment after
+ * the commit of a flush, DuckLake drops the emptied tables of earlier columns. A process that knows their names would
+ * read them and fail (duckdb/ducklake#1305), and with PostgreSQL its DuckDB would stop (#1469).
  */
 async function renewSchema(sql: Sql): Promise<void> {
   const [view] = await sql.rows<{ comment: string | null }>(

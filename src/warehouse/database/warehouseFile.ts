@@ -61,7 +61,7 @@ async function identityOf(path: string): Promise<string | undefined> {
 
 export const spillPrefix = (warehouse: string): string => `${warehouse}.spill-`
 
-/** Returns a new folder for DuckDB's data that does not fit into memory. Other users can't enter the folder. */
+/** Returns the path and the operations of a private folder for DuckDB's data that does not fit into memory. */
 export function spillFolderOf(warehouse: string) {
   const prefix = spillPrefix(warehouse)
   const own = prefix + randomUUID()
@@ -70,11 +70,11 @@ export function spillFolderOf(warehouse: string) {
     /** Creates the folder, and removes folders of dead processes. If `isAlone`, every other process is dead. */
     create: async ({ isAlone }: { readonly isAlone: boolean }): Promise<void> => {
       // In a lake, each living process has updated the time of its folder within the last day.
-      // If DuckDB replayed a large log when it opened the file, it has already created the folder and written to it.
+      // `own` is kept: if DuckDB replayed a large log when it opened the file, it has already written to this folder.
       await removeLeftovers(prefix, isAlone ? Infinity : toMillis(systemClock.now()) - DAY_MS, own)
       makePrivateFolder(own)
     },
-    /** Shows other processes of a lake that this one lives. Call this at least each hour. */
+    /** Updates the folder's time, so that other processes of a lake keep the folder. Call this at least each hour. */
     keep: async (): Promise<void> => {
       const now = toMillis(systemClock.now()) / SECOND_MS
       await utimes(own, now, now).catch(() => makePrivateFolder(own))
