@@ -103,7 +103,7 @@ async function correctKeys(sql: Sql): Promise<void> {
       FROM child_items)`)
 }
 
-/** Deletes replaced children, and unchanged items from `child_items`. Marks children that were not sent as deleted. */
+/** Deletes stored children that new items replace. Marks children without an item as deleted. Skips unchanged items. */
 async function replaceStoredChildren(sql: Sql, group: Group): Promise<void> {
   const [{ table, history, loadId }] = group as readonly [ChildMerge, ...ChildMerge[]]
   await sql.run(createHeldSql(group))

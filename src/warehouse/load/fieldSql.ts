@@ -19,7 +19,7 @@ export class FieldSql {
     this.#discovered = load.discovered(load.table.name)
   }
 
-  /** Returns the `columns` argument of `read_json`: JSON where VARCHAR would change values, else VARCHAR. */
+  /** Returns the `columns` argument of `read_json`. A field is read as JSON only if VARCHAR would change its values. */
   readerColumns(): string {
     const fields = this.#catalog.fields.map((field) => {
       const isJson = field.elements === undefined ? this.#readsJson(field) : has(field.kinds, SCALARS)

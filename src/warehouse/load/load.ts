@@ -166,7 +166,7 @@ async function makeColumns(sql: Sql, load: Loading, loadId: number): Promise<Loa
 /** `insertNew` throws this error to roll the load back. `load` then stages its rows and commits them. */
 const NOT_ALL_NEW = new Error('a row is not new, or has a value that does not fit')
 
-/** Returns true if no row has items and all rows of earlier loads were new. These rows are then probably new too. */
+/** Returns true if the rows are probably all new: they have no items, and all rows of earlier loads were new. */
 async function mayBeAllNew(sql: Sql, load: Reading): Promise<boolean> {
   const { report, segment } = load
   if (segment.rows === 0 || segment.rejected.length + segment.collections.length > 0 || !onlyWrites(load)) return false
@@ -201,12 +201,12 @@ async function insertNew(sql: Sql, load: Reading & { readonly loadId: number }):
       FROM ${target} WHERE _load_id = ${loadId}`)
   }
   const [found] = await insert().catch(throwAsLoadRefused(load))
-  // There are fewer keys than rows if a key is repeated, or if a row was left out because a value does not fit.
+  // There are fewer keys than rows if a key is repeated, or if a row was left out: rejected, or with a misfit.
   if (found === undefined || found.keys !== segment.rows || found.held > 0) throw NOT_ALL_NEW
   return { ...NO_COUNTS, inserted: segment.rows, deleted: found.deleted }
 }
 
-/** Writes the staged rows. If an audit load has none, deletes the stored entries in the time windows that it read. */
+/** Writes the staged rows. An audit load without rows deletes the stored entries in the time windows that it read. */
 async function writeRows(sql: Sql, load: Writing): Promise<LoadCounts> {
   const { staged } = load
   const { entryWindows } = load.input
@@ -223,7 +223,7 @@ async function writeRows(sql: Sql, load: Writing): Promise<LoadCounts> {
   return all.reduce(addCounts)
 }
 
-/** Stores which audit trails are due: those of changed rows. Each is due until it is read at `ask_after` or later. */
+/** Marks the audit trails of changed rows as due. A trail is due until it is read at the time `ask_after` or later. */
 async function recordChangedRecords(sql: Sql, { input, report, staged }: Writing): Promise<void> {
   if (input.kind === 'audit') return recordAudited(sql, report.name, input.audited)
   if (staged === undefined) return
@@ -232,7 +232,7 @@ async function recordChangedRecords(sql: Sql, { input, report, staged }: Writing
   // All rows of `changes` and `retry` loads count as changed. In other loads, only written rows (table `win`) do.
   const requestsChanged = input.kind === 'changes' || input.kind === 'retry'
   const isRead = requestsChanged ? 'true' : 's.rowid IN (SELECT sid FROM win)'
-  // This load has just read the row (`seen_at`). If the trail was read later, the clock was set back: it is due again.
+  // If a trail was read after this load's rows (`seen_at`), the service's clock was set back: the trail is due again.
   const isDueAgain = `n.changed OR f.asked_at > n.seen_at + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
   for (const follower of input.followers ?? []) {
     const settle = report.newerBy.length === 0 ? '' : ` + INTERVAL ${follower.settleMs} MILLISECONDS`

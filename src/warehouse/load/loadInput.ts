@@ -81,7 +81,7 @@ interface AnyLoad {
   readonly entryWindows?: readonly EntryWindow[] | undefined
 }
 
-/** A load whose rows a run has just read from the service. */
+/** A load of rows that a run has read from the service, and of the windows that these rows complete. */
 interface RunLoad<Kind extends string> extends AnyLoad {
   readonly kind: Kind
   readonly closes: readonly ClosedWindow[]

@@ -4,7 +4,7 @@ import type { ChildTable, ReportTable } from '../../../schema/tables.ts'
 import type { ColumnChange, DiscoveredColumn } from '../../plan/columns.ts'
 import type { CatalogField } from '../../staging/catalog.ts'
 import type { Segment, StagedCollection } from '../../staging/spool.ts'
-import type { History } from '../tables/versions.ts'
+import type { HistoryStart } from '../tables/versions.ts'
 import type { LoadInput, LoadRules } from './loadInput.ts'
 
 export interface ColumnPlan {
@@ -33,7 +33,7 @@ export interface Reading extends Loading {
 /** A load whose transaction is running. */
 export interface Writing extends Loading {
   readonly loadId: number
-  readonly history: History | undefined
+  readonly history: HistoryStart | undefined
   /** Undefined if the load has no rows, or does not stage them. */
   readonly staged: StagedRows | undefined
 }

@@ -1,4 +1,4 @@
-/** Merges staged rows into the report's table, without an index. Writes only rows that are newer and have changed. */
+/** Merges staged rows into the report's table. Writes only rows that are new, or newer and changed. */
 import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import { type Instant, plusMs } from '../../instant.ts'
 import { latenessMs } from '../../plan/lateness.ts'
@@ -119,7 +119,7 @@ function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumn
     ELSE ${isNewerSql(report, [fresh, stored], kind === 'backfill' || kind === 'retry' ? '>' : '>=')} END`
 }
 
-/** SQL condition: the stored row stays deleted if a later row has no flag. Not if only absence showed the deletion. */
+/** SQL condition: a deleted row stays deleted if a later version has no flag, unless absence was the only reason. */
 const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
 /** Returns SQL that is true if a row is deleted: by its flag, or without a flag by `gone_keys` or `staysDeleted`. */

@@ -1,4 +1,4 @@
-/** Copies all tables of a warehouse into a new one. A repeated move copies only tables that differ, so it continues. */
+/** Copies all tables of a warehouse into a new one. After an interruption, a move copies only tables that differ. */
 import { SyncError } from '../../errors.ts'
 import { UNFILLED } from '../books/layout.ts'
 import { type CatalogueTable, catalogueOf, definitionSql } from '../database/catalogue.ts'

@@ -70,7 +70,7 @@ export async function beginReconcile(sql: Sql, place: ReconcilePlace, begun: Ope
       ${time(begun.startedAt)}, NULL, NULL, 0, 0, 0, 0, 0, ${askedSql(place.asked)})`)
 }
 
-/** Stores the returned keys, the number of corrected rows and the time reached. Call it in the load's transaction. */
+/** Stores the returned keys, the number of corrected rows and `reached`. Call this in the load's transaction. */
 export async function recordReconcileStep(sql: Sql, load: Writing, step: ReconcileProgress & MergeCounts) {
   const { report, staged } = load
   const { reconcileId, reached, inserted, updated } = step
@@ -160,7 +160,7 @@ export async function findAbsent(sql: Sql, place: CountPlace & Pick<Deleting, 's
   }
 }
 
-/** If requests have filters, returns `false`, because a row that a filter excludes looks like a deleted row. */
+/** Returns SQL that is true for requested rows. With filters it is `false`: excluded rows would look deleted. */
 function isRequestedSql({ report, asked }: ReconcileEnd): string {
   if (Object.keys(asked.filters).length > 0) return 'false'
   if (!report.window.required) return 'true'

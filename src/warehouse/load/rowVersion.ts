@@ -88,7 +88,7 @@ export async function splitDuplicates(sql: Sql, load: Reading, staged: readonly 
 
 type Shapes = Reading['segment']['catalog']['shapes']
 
-/** Returns pairs of row shapes (sets of fields), as SQL: the older row has a field that the newer row lacks. */
+/** Returns pairs of row shapes (sets of fields). Example: `(0, 2)`, if the older shape 0 has a field that 2 lacks. */
 async function shapesWithMoreFields(sql: Sql, shapes: Shapes, pairs: string): Promise<string[]> {
   if (shapes.length === 1) return []
   const met = await sql.rows<{ older: number; newer: number }>(
@@ -103,7 +103,7 @@ async function shapesWithMoreFields(sql: Sql, shapes: Shapes, pairs: string): Pr
 
 const renameSql = (table: string, to: string): string => `ALTER TABLE temp.main.${table} RENAME TO ${to}`
 
-/** Runs `merge` for each earlier table, oldest first, then for `staged`. `merge` always finds its rows in `staged`. */
+/** Runs `merge` for each earlier table, oldest first, then for `staged`. Each table is first renamed to `staged`. */
 export async function mergeInOrder<T>(sql: Sql, staged: StagedRows, merge: (rows: number) => Promise<T>) {
   const { earlier, rows } = staged
   const merged: T[] = []

@@ -4,8 +4,8 @@ import { type ReportTable, tableOf } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql, name, names, sameSql, text, time } from '../database/sql.ts'
 
-/** SQL for the earliest start of an open version: when the history was last switched off, or else the year 1. */
-export type History = string
+/** SQL for the earliest start of versions: when the history was last switched off, or else the year 1. */
+export type HistoryStart = string
 
 export const closedName = (table: string): string => `closed_${table}`
 
@@ -20,17 +20,17 @@ export async function reportsWithHistory(sql: Sql): Promise<ReadonlySet<string>>
   return new Set(rows.map(({ report }) => report))
 }
 
-/** Returns undefined if the report's history is off. */
-export async function historyOf(sql: Sql, report: string): Promise<History | undefined> {
+/** Returns the start of the report's history, or undefined if its history is off. */
+export async function historyOf(sql: Sql, report: string): Promise<HistoryStart | undefined> {
   const [row] = await sql.cachedRows<{ on: boolean; ended: number | null }>(`
     SELECT bool_or(ended_at IS NULL) AS "on", epoch_us(max(ended_at)) AS ended FROM tidemark.histories WHERE report = ${text(report)}`)
   if (row?.on !== true) return undefined
   return row.ended === null ? BEGINNING : time(row.ended)
 }
 
-/** Returns SQL for a version's start: when the row or its deletion was observed, but not before `closedUntil`. */
-const validFrom = (alias: string, closedUntil: History): string =>
-  `greatest(${alias}._observed_at, coalesce(${alias}._deleted_seen_at, ${alias}._observed_at), ${closedUntil})`
+/** Returns SQL for a version's start: when the row or its deletion was observed, but not before the history's start. */
+const validFrom = (alias: string, start: HistoryStart): string =>
+  `greatest(${alias}._observed_at, coalesce(${alias}._deleted_seen_at, ${alias}._observed_at), ${start})`
 
 /** Returns SQL for a row's key as text. Example: `[17,"EUR"]`. */
 export const rowKeySql = (key: Parameters<typeof names>[0], alias: string): string =>
@@ -48,7 +48,7 @@ export interface VersionsToClose {
 /** Records rows for the change feed and the history. Call this before the load replaces or removes the rows. */
 export async function recordReplaced(
   sql: Sql,
-  history: History | undefined,
+  history: HistoryStart | undefined,
   { loadId, ...closing }: VersionsToClose & { readonly loadId: number },
 ): Promise<void> {
   const { table, key, rows } = closing
@@ -62,7 +62,7 @@ export const insertReplacedSql = (rows: string, loadId: number): string =>
   `INSERT INTO tidemark.replaced SELECT *, ${loadId} FROM (${rows}) r("table", key, load_id, was_deleted) WHERE load_id < ${loadId}`
 
 /** Stores rows as closed versions. Call this before the rows are replaced or deleted. */
-export async function closeVersions(sql: Sql, history: History | undefined, closing: VersionsToClose): Promise<void> {
+export async function closeVersions(sql: Sql, history: HistoryStart | undefined, closing: VersionsToClose) {
   if (history === undefined) return
   const closed = `history.${name(closedName(closing.table))}`
   await sql.run(`
