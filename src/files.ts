@@ -25,7 +25,7 @@ export async function replaceFile<T>(file: string, write: (temporary: string) =>
   }
 }
 
-/** Removes temporary files of `replaceFile` in killed processes. Only the process that writes `file` may call this. */
+/** Removes temporary files that killed processes left in `replaceFile`. Only the writer of `file` may call this. */
 export async function removeTemporaryFiles(file: string): Promise<void> {
   const folder = dirname(file)
   for (const name of await readdir(folder)) {

@@ -96,7 +96,7 @@ export async function removeFolder(folder: string): Promise<void> {
   }
 }
 
-/** Removes what begins with `prefix` and was not modified since `beforeMs`: processes that were killed have left it. */
+/** Removes folders of killed processes: their paths begin with `prefix`, and their last change is before `beforeMs`. */
 export async function removeLeftovers(prefix: string, beforeMs: number, own?: string): Promise<void> {
   for (const name of await readdir(dirname(prefix))) {
     const path = join(dirname(prefix), name)

@@ -1,4 +1,4 @@
-/** Numbers, nouns and durations as text. */
+/** Formats numbers, nouns and durations as text. */
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from './instant.ts'
 
 export const grouped = (value: number): string => value.toLocaleString('en-US')

@@ -1,4 +1,4 @@
-/** The only place that turns an error into a job's outcome: fail, wait, try again, or return to the queue. */
+/** The only place that turns an error into a job's outcome: fail, wait, try again, return to the queue, or drop. */
 import { DelayedError, type Job, UnrecoverableError, WaitingError } from 'bullmq'
 import type { Clock } from '../../src/clock.ts'
 import { asSyncError, type ErrorCode, errorCodes, SyncError } from '../../src/errors.ts'

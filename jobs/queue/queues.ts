@@ -29,7 +29,7 @@ export type ReconcileJob = z.infer<typeof ReconcileJob>
 export const BackfillJob = z.strictObject({ backfillId: z.string().min(1), report, from: z.number(), to: z.number() })
 export type BackfillJob = z.infer<typeof BackfillJob>
 
-/** A job that pulls one window. A puller refuses the job if the puller's configuration differs from the owner's. */
+/** A job that pulls one window. A process refuses the job if its configuration differs from the owner's. */
 export const WindowJob = z.strictObject({
   ask: z.custom<PullAsk>((value) => typeof value === 'object' && value !== null),
   isUnwanted: z.literal(true).optional(),

@@ -131,7 +131,7 @@ export class Warehouse implements AsyncDisposable {
     this.numberMark = numberMark
   }
 
-  /** Opens or creates the warehouse, migrated to the newest layout. Throws WAREHOUSE_MISSING if it can't be opened. */
+  /** Opens or creates the warehouse and migrates it. Throws WAREHOUSE_LOCKED, _CORRUPT, _NEWER, _MISSING and others. */
   static async open(settings: WarehouseSettings): Promise<Warehouse> {
     const { path, memory, threads, lake, around, publishBy = 'blocks', movedFrom } = settings
     if (path !== ':memory:') makeFolderFor(path)
