@@ -46,7 +46,7 @@ interface PulledLoad {
   readonly requests: BackfillLoad['requests']
 }
 
-/** Describes a proven window, whose rows are in the files of `directory`. The file `manifest.json` there contains this object. */
+/** Describes a proven window. Its rows are in the files of `directory`, and this object is in `manifest.json` there. */
 export interface PulledWindow {
   readonly version: number
   readonly ask: PullAsk
