@@ -38,7 +38,7 @@ export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName,
 
 const MARKS_LISTED = 300
 
-/** Computes the high-water mark after each run (its window's end minus `settleMs`), because only the last is stored. */
+/** Computes the mark after each run as its window's end minus `settleMs`. Tidemark stores only the last mark. */
 export function marksOver(books: Reader, report: ReportName, settleMs: number) {
   return books.rows<{ at: string; mark: string }>(`
     WITH ended AS (

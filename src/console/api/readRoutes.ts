@@ -220,7 +220,7 @@ async function readJobs(queues: Queues): Promise<Jobs> {
   return { depths: { ...depths }, jobs: jobs.flat() }
 }
 
-/** Returns whether the jobs are scheduled runs. Each report always has one in `ticks`, so they are not listed. */
+/** Returns whether the jobs are scheduled runs. Each report always has one, so `readJobs` does not list them. */
 const isSchedule = (queue: QueueName, state: Job['state']): boolean => queue === 'ticks' && state === 'delayed'
 
 async function jobsIn(queues: Queues, queue: QueueName, state: Job['state']): Promise<Job[]> {
