@@ -21,7 +21,7 @@ export type Note = (facts: Facts) => void
 
 export type Observe = <T>(subject: Subject, work: (note: Note) => Promise<T>) => Promise<T>
 
-/** Calls `end` after `work`. Passes the collected facts, the duration and, if `work` failed, the error code. */
+/** Calls `end` after `work`, with the collected facts, the duration and, if `work` failed, the error code. */
 export async function measure<T>(
   { facts: known = {} }: Subject,
   work: (note: Note) => Promise<T>,

@@ -117,7 +117,7 @@ export class Deliveries {
 
 function newMessage(fields: MessageFields, { config, clock }: Pick<DeliveriesOptions, 'config' | 'clock'>): Message {
   const from = { service: config.service.baseUrl.host, host: hostname() }
-  // Parsing sorts the keys, so that the body is the same after a restart.
+  // Parsing sorts the keys, so that a retry after a restart sends the same body.
   return Message.parse({ id: randomUUID(), at: formatInstant(clock.now()), ...from, ...fields })
 }
 

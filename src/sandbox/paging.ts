@@ -41,7 +41,7 @@ export function pageOf({ values, total, limits, report }: PageRequest, faults: F
   }
 }
 
-/** Returns the positions of a page's rows, in a different order for each request (fault `unordered`). */
+/** Returns the indexes of a page's rows, in a different order for each request (fault `unordered`). */
 export const shuffled = (total: number, { start, count }: Pick<Page, 'start' | 'count'>, request: number): number[] =>
   Array.from({ length: total }, (_, place) => place)
     .sort((a, b) => draw(request, a, 1) - draw(request, b, 1) || a - b)

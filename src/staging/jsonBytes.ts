@@ -53,7 +53,7 @@ PLAIN[QUOTE] = 0
 PLAIN[BACKSLASH] = 0
 
 export interface Splice {
-  /** Position in the page. There, `insert` replaces the next `remove` bytes. */
+  /** Position in the page where `insert` replaces `remove` bytes. */
   readonly at: number
   readonly remove: number
   readonly insert: Buffer | Digest
