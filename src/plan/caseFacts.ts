@@ -221,7 +221,7 @@ export function finerParts(given: Case): readonly Span[] | undefined {
   return splitByTotal(span, Math.max(walk.leastTotal, walk.rows), plannedRows(walk.pageRows))
 }
 
-/** Returns the page size for the next walk: smaller to test paging, or large enough for all rows if rows repeat. */
+/** Returns the next walk's page size: smaller, to test page numbers, or large enough for all rows if rows repeat. */
 export function nextSize(given: Case): number {
   const { profile, slice, terms, seen } = given
   const { walk } = seen

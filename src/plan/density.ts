@@ -11,7 +11,7 @@ const DISPERSION_MEMORY = 0.8
 const RESTART_FACTOR = 3
 /** Makes the safety margin in `plannedRows` at least one standard deviation: √(2 × ln(e^0.5)) = 1. */
 const MARGIN_ONE = Math.exp(0.5)
-/** A slice adds 0.25 × ln(its rows / expected rows) to `#trend`, or 0.1 × ln(…) if that may be due to chance. */
+/** A slice adds 0.25 × ln(its rows / expected rows) to `#trend`, or 0.1 × ln(…) if the difference may be chance. */
 const TREND_SHARE = 0.25
 const TREND_SHARE_BY_CHANCE = 0.1
 const CHANCE_DEVIATIONS = 2

@@ -68,7 +68,7 @@ export const surelyLastBelow = ({ fullPageRows, longestPageRows, wholeRows }: Pa
   Math.max(fullPageRows ?? longestPageRows, wholeRows)
 
 /** Returns whether a page is certainly the last one, because it is empty or has fewer rows than a full page. */
-export const isCompletePage = (profile: PagingProfile, rows: number, asked: number): boolean =>
+export const isSurelyLastPage = (profile: PagingProfile, rows: number, asked: number): boolean =>
   rows === 0 || rows < Math.min(surelyLastBelow(profile), asked)
 
 /** Returns whether the service may ignore paging: a response has more rows than requested and than any earlier page. */
@@ -101,7 +101,7 @@ export interface FirstPage {
 /** Concludes from page 1 whether other rows exist. If `checks` is true, does not trust the stored full-page length. */
 export function claimOf(profile: PagingProfile, { rows, rowsSent, rowsAsked }: FirstPage, checks: boolean): Claim {
   if (mayBeUnpaged(profile, rows, rowsAsked)) return 'all if unpaged'
-  if (!isCompletePage(profile, rows, rowsAsked)) return 'unknown'
+  if (!isSurelyLastPage(profile, rows, rowsAsked)) return 'unknown'
   const mayBeClamped = rowsSent >= rowsAsked * CLAMP_SHARE_MIN && rowsSent >= profile.longestOfRun
   return checks && mayBeClamped ? 'all unless clamped' : 'all'
 }

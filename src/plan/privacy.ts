@@ -40,7 +40,7 @@ export function rowRules(report: Declaration, rules: PrivacyRules) {
   return {
     row: new Map([...own, ...otherwise]),
     collections: new Map(collections.map((name) => [name, ofChild(name)] as const).filter(([, { size }]) => size > 0)),
-    /** Fields whose arrays and objects are stored. In other fields, these are dropped. If undefined, all are stored. */
+    /** With `exclude_payload`: the only fields whose arrays and objects are stored. Undefined: all are stored. */
     nested: rules.excludePayload
       ? new Set([...documentedFields(report), ...table.children.map(({ field }) => field)])
       : undefined,

@@ -81,7 +81,7 @@ export function budgetOf(uses: readonly RequestUse[], { requestsPerDay: budget =
   })
 }
 
-/** A tick may begin this much early, because neither ticks nor runs begin exactly on time. */
+/** A scheduled run may begin this much early, because neither schedules nor runs begin exactly on time. */
 const earlyMs = (plannedMs: number): number => Math.min(30_000, plannedMs / 20)
 
 /** Returns whether the report's planned time between two runs has passed. */

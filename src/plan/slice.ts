@@ -108,7 +108,7 @@ export type Verdict =
   /** The slice must be cut. The modification times on its first `samples` pages decide where. */
   | { readonly kind: 'cut'; readonly how: Omit<Overfull, 'stamps' | 'pageRows'>; readonly samples: 1 | 2 }
   | { readonly kind: 'read'; readonly what: PageOrder }
-  /** Starts another walk. With `attempt` 1, the results of all earlier walks and probes of the slice are dropped. */
+  /** Starts another walk. `attempt` 1 drops all earlier results of the slice, because they began at the wrong page. */
   | { readonly kind: 'read again'; readonly attempt: number; readonly rowsAsked: number }
   | { readonly kind: 'probe'; readonly what: ProbeName }
   /** A response contradicts the paging profile, so the length of a full page is learned again. */

@@ -1,6 +1,6 @@
 /** Names and limits that are common to the code that writes staged lines and the SQL that reads them. */
 
-/** Staging writes these two fields first into every row. Fields of the service with these names are renamed. */
+/** Each staged row begins with its ordinal and its shape (which fields it has). Fields with these names are renamed. */
 export const ORDINAL_FIELD = '#'
 export const SHAPE_FIELD = '$'
 

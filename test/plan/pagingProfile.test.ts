@@ -4,7 +4,7 @@
 import { describe, expect, it } from 'vitest'
 import {
   claimOf,
-  isCompletePage,
+  isSurelyLastPage,
   isFullPage,
   mayBeUnpaged,
   UNKNOWN_PAGING,
@@ -16,7 +16,7 @@ import {
 
 describe('while nothing is known', () => {
   it('only an empty response holds everything, not one with more rows than were asked for', () => {
-    expect([0, 1, 50, 51].map((rows) => isCompletePage(UNKNOWN_PAGING, rows, 50))).toEqual([true, false, false, false])
+    expect([0, 1, 50, 51].map((rows) => isSurelyLastPage(UNKNOWN_PAGING, rows, 50))).toEqual([true, false, false, false])
     expect(isFullPage(UNKNOWN_PAGING, 50)).toBe(false)
     expect(rowsAPage(UNKNOWN_PAGING, 50)).toBe(50)
   })
@@ -26,7 +26,7 @@ describe('after a short page that another one followed', () => {
   const known = sawFullPage(sawLastPage(UNKNOWN_PAGING, 40), 3)
 
   it('no response of as many rows is taken for the last', () => {
-    expect([2, 3, 39].map((rows) => isCompletePage(known, rows, 50))).toEqual([true, false, false])
+    expect([2, 3, 39].map((rows) => isSurelyLastPage(known, rows, 50))).toEqual([true, false, false])
   })
 
   it('a page shorter than the longest is not cut finer before its next page was asked for', () => {
@@ -47,7 +47,7 @@ describe('after a page longer than was asked for that another one followed', () 
   const known = sawFullPage(UNKNOWN_PAGING, 100)
 
   it('no response of as many rows as are asked for is taken for the last: the service may go back to that', () => {
-    expect([49, 50, 99, 100, 101].map((rows) => isCompletePage(known, rows, 50))).toEqual([
+    expect([49, 50, 99, 100, 101].map((rows) => isSurelyLastPage(known, rows, 50))).toEqual([
       true,
       false,
       false,

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
-  isCompletePage,
+  isSurelyLastPage,
   UNKNOWN_PAGING,
   sawFullPage,
   sawLastPage,
@@ -129,13 +129,13 @@ describe('a walk', () => {
 
 describe('the page sizes seen', () => {
   it('say that an answer is whole only if it is shorter than any page ever followed by another', () => {
-    expect(isCompletePage(UNKNOWN_PAGING, 0, 500)).toBe(true)
-    expect(isCompletePage(UNKNOWN_PAGING, 5, 500)).toBe(false)
-    expect(isCompletePage(UNKNOWN_PAGING, 501, 500)).toBe(false)
+    expect(isSurelyLastPage(UNKNOWN_PAGING, 0, 500)).toBe(true)
+    expect(isSurelyLastPage(UNKNOWN_PAGING, 5, 500)).toBe(false)
+    expect(isSurelyLastPage(UNKNOWN_PAGING, 501, 500)).toBe(false)
     const full = sawFullPage(UNKNOWN_PAGING, 100)
-    expect([isCompletePage(full, 99, 500), isCompletePage(full, 100, 500)]).toEqual([true, false])
+    expect([isSurelyLastPage(full, 99, 500), isSurelyLastPage(full, 100, 500)]).toEqual([true, false])
     const shorter = sawFullPage(full, 40)
-    expect([isCompletePage(shorter, 39, 500), isCompletePage(shorter, 40, 500)]).toEqual([true, false])
+    expect([isSurelyLastPage(shorter, 39, 500), isSurelyLastPage(shorter, 40, 500)]).toEqual([true, false])
   })
 
   it('learn from pages, and trust a page that was followed more than the largest one seen', () => {

@@ -74,7 +74,7 @@ export const MUTANTS: readonly Mutant[] = [
     // are removed.
     name: 'a short page counts as the last one',
     file: 'src/plan/pagingProfile.ts',
-    from: `  if (!isCompletePage(profile, rows, rowsAsked)) return 'unknown'
+    from: `  if (!isSurelyLastPage(profile, rows, rowsAsked)) return 'unknown'
   const mayBeClamped = rowsSent >= rowsAsked * CLAMP_SHARE_MIN && rowsSent >= profile.longestOfRun
   return checks && mayBeClamped ? 'all unless clamped' : 'all'`,
     to: "  return rows === rowsAsked ? 'unknown' : 'all'",
