@@ -81,7 +81,7 @@ export class Limiter {
     return await waiter.promise
   }
 
-  /** Returns the remaining shared pause (ms). Returns 0 if the last check was under `SHARED_CHECK_EVERY_MS` ago. */
+  /** Returns the remaining shared pause (ms), or 0 if it was read under `SHARED_CHECK_EVERY_MS` ago and is obeyed. */
   async #sharedPauseMs(): Promise<number> {
     const pauses = this.#rules.sharedPauses
     const isFresh = this.#clock.monotonicMs() - this.#sharedCheckedMs < SHARED_CHECK_EVERY_MS

@@ -20,7 +20,7 @@ export type { Priority, SharedPauses } from './limiter.ts'
 export type { ClientLimits } from './limits.ts'
 export type { StoredToken, TokenStore } from './tokens.ts'
 
-/** Events contain no secret, no header and no body. */
+/** Events for logs and metrics. They contain no secret, no header and no body. */
 export type ClientEvent =
   | { kind: 'retry'; report: string | undefined; code: ErrorCode; attempt: number; delayMs: number }
   | { kind: 'throttled'; report: string | undefined; pauseMs: number }
