@@ -106,7 +106,7 @@ export function sharedTokens(options: SharedTokensOptions): TokenStore {
 /** A decrypted token is not validated, because only a Tidemark process can have encrypted it. */
 type TokenContent = Pick<StoredToken, 'lifetimeMs' | 'scopes'> & { readonly accessToken: string }
 
-/** Returns the pauses that Retry-After headers request. All processes of the store obey them. */
+/** Returns the pauses, such as those of a Retry-After, that all processes of the store obey. */
 export function sharedPauses(values: SharedValues, identity: string): SharedPauses {
   const name = `pause:${identityHash(identity)}`
   return {
