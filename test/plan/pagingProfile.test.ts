@@ -16,7 +16,12 @@ import {
 
 describe('while nothing is known', () => {
   it('only an empty response holds everything, not one with more rows than were asked for', () => {
-    expect([0, 1, 50, 51].map((rows) => isSurelyLastPage(UNKNOWN_PAGING, rows, 50))).toEqual([true, false, false, false])
+    expect([0, 1, 50, 51].map((rows) => isSurelyLastPage(UNKNOWN_PAGING, rows, 50))).toEqual([
+      true,
+      false,
+      false,
+      false,
+    ])
     expect(isFullPage(UNKNOWN_PAGING, 50)).toBe(false)
     expect(rowsAPage(UNKNOWN_PAGING, 50)).toBe(50)
   })
