@@ -1,4 +1,4 @@
-/** The object storage of a lake's files: DuckDB's access to it, its errors, and the removal of unknown files. */
+/** The object storage of a lake's files: access keys, errors, and the removal of files that aborted loads have left. */
 import { SyncError } from '../../errors.ts'
 import type { Secret, StorageAccess } from '../../secret.ts'
 import { name, type Sql, text } from './sql.ts'

@@ -62,7 +62,7 @@ interface AnyLoad {
   readonly rules?: LoadRules | undefined
   /** The service's time. A stored row that was observed after this time shows that the service's clock was set back. */
   readonly serviceNow?: Instant | undefined
-  /** The requests that no earlier load has recorded. */
+  /** The requests that this load records in `tidemark.requests`, because no earlier load has recorded them. */
   readonly requests?: readonly RequestEntry[] | undefined
   readonly closes?: readonly ClosedWindow[]
   /** The load commits only if this fence is still the newest. If undefined, nothing is checked. */

@@ -1,4 +1,4 @@
-/** Changes the type of a discovered column (`tidemark schema --retype`) and reads all values again. */
+/** Changes the type of a discovered column (`tidemark schema --retype`) and converts its stored values. */
 import { type ReportName, reports } from '../../../schema/index.ts'
 import { type DuckType, type ReportTable, tableOf } from '../../../schema/tables.ts'
 import type { ColumnType } from '../../../schema/values.ts'
@@ -91,7 +91,7 @@ interface ColumnReading {
   readonly isChild: boolean
   readonly column: DiscoveredColumn
   readonly type: ColumnType
-  /** SQL condition that is true if the row's original JSON contains the value, even if the column does not. */
+  /** SQL condition: a value that does not fit the new type can be kept in the row's column `json`. */
   readonly keeps: string
   /** The column with the original JSON: `_extra` or, in a child table, `_payload`. */
   readonly json: string
@@ -154,7 +154,7 @@ function newExtraSql({ column, numberMark }: ColumnReading, place: string, rerea
     FROM ${reread} r WHERE r.tid = t.rowid AND (r.stays OR r.is_in_json)`
 }
 
-/** Returns SQL that replaces the column's misfits with those in the table `reread_0`. Misfits without a value stay. */
+/** Returns SQL that replaces the column's misfits by those in `reread_0`. Keeps misfits whose value was not stored. */
 function replaceMisfitsSql({ table, target, column, type }: ColumnReading, isListed: string): string {
   const ofColumn = `"table" = ${text(target)} AND "column" = ${text(column.name)} AND value IS NOT NULL`
   return `

@@ -4,7 +4,6 @@ import type { Instant } from '../../instant.ts'
 import { countOf, onlyRow, type Sql, name, names, sameSql, text, time } from '../database/sql.ts'
 import { stampSql } from '../tables/tables.ts'
 
-/** A `Deviation` lists at most this number of keys. Other rows are only counted. */
 const KEYS_NAMED_MAX = 20
 
 /** How many rows differ between service and copy, and the keys of up to `KEYS_NAMED_MAX` of them. */

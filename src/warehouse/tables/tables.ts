@@ -21,7 +21,6 @@ const tablesWithColumns = (table: ReportTable) => [
   ...table.children.map((child) => ({ ...child, columns: childColumns(table) })),
 ]
 
-/** Returns the number of columns of a report's table and its child tables together. */
 export const countColumns = (report: Declaration, discovered: ReadonlyMap<string, readonly unknown[]>): number =>
   tablesWithColumns(tableOf(report)).flatMap(({ name: table, columns }) => [
     ...columns,
