@@ -25,7 +25,7 @@ export const UNKNOWN_PAGING: PagingProfile = {
 export const isSameProfile = (a: PagingProfile, b: PagingProfile): boolean =>
   (['firstNumber', 'fullPageRows', 'longestPageRows', 'wholeRows'] as const).every((fact) => a[fact] === b[fact])
 
-/** Raises `longestOfRun` to `rows`. Only for the usual page size: after a longer page, a full one would seem short. */
+/** Raises `longestOfRun` to `rows`. Call it only for the usual page size: other sizes have other full pages. */
 export const sawPage = (profile: PagingProfile, rows: number): PagingProfile =>
   rows <= profile.longestOfRun ? profile : { ...profile, longestOfRun: rows }
 
