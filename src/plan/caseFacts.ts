@@ -48,7 +48,7 @@ export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): re
   return (walk.totalCount ?? 0) * share > walk.pageRows ? parts : undefined
 }
 
-/** Splits off the old part of a span, if its rows can be counted and it is not shorter than the young part. */
+/** Splits off the old part of a span, if old rows can be counted and this part is not shorter than the young one. */
 export function splitOffOld(given: Case): readonly Span[] | undefined {
   const { slice, terms } = given
   const { span } = slice
