@@ -32,6 +32,7 @@ it('a comment of a migration that was corrected reaches a warehouse that exists 
     await using warehouse = await Warehouse.open(options)
     expect(await commentIn(warehouse)).toContain(CORRECTED)
     await warehouse.rows(`COMMENT ON TABLE tidemark.absences IS 'Rows that the last reconcile did not find'`)
+    await warehouse.rows(`UPDATE tidemark.settings SET value = 'of an older version' WHERE name = 'definitions'`)
     expect(await commentIn(warehouse)).toBe('Rows that the last reconcile did not find')
   }
   await using warehouse = await Warehouse.open(options)

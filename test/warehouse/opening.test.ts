@@ -13,6 +13,7 @@ import { enquiries } from '../../schema/reports/enquiries.ts'
 import { tableOf } from '../../schema/tables.ts'
 import { SyncError } from '../../src/errors.ts'
 import { DUCKDB } from '../../src/config/crossChecks.ts'
+import { START } from '../../src/warehouse/books/cursor.ts'
 import { LAYOUT } from '../../src/warehouse/books/layout.ts'
 import { spillFolderOf } from '../../src/warehouse/database/warehouseFile.ts'
 import { liveRows } from '../support/held.ts'
@@ -284,7 +285,7 @@ describe('a warehouse', () => {
     const path = join(folder.path, 'warehouse.duckdb')
     await copyFile(`${before.path}.wal`, `${path}.wal`)
     await before.warehouse.close()
-    await using another = await aWarehouse()
+    await using another = await aWarehouse({ ownIdentity: true })
     await another.warehouse.close()
     await copyFile(isItsOwn ? before.path : another.path, path)
     const refusal = await refusalOf(path)
@@ -351,6 +352,29 @@ it('a process of a lake removes what was spilled beside it after a day, and keep
   await spill.keep()
   await spill.create({ isAlone: true })
   expect(await readdir(folder.path)).toEqual([own])
+})
+
+it('views, functions and comments are written again only by another version of the program', async () => {
+  await using folder = await aFolder()
+  const path = join(folder.path, 'warehouse.duckdb')
+  const opened = async (before: string) => {
+    await using warehouse = await openAt(path)
+    await warehouse.rows(before)
+  }
+  await opened(`CREATE OR REPLACE MACRO tidemark.current_cursor() AS 'changed by hand'`)
+  const definitions: string[] = []
+  const around = <T>(sql: string, run: () => Promise<T>): Promise<T> => {
+    definitions.push(...sql.matchAll(/CREATE (?:OR REPLACE )?\w+|COMMENT ON/g).map(([what]) => what))
+    return run()
+  }
+  await using same = await Warehouse.open({ path, memory: '256MB', around })
+  expect(definitions).toEqual([])
+  expect(await same.rows('SELECT tidemark.current_cursor() AS cursor')).toEqual([{ cursor: 'changed by hand' }])
+  await same.close()
+  await opened(`UPDATE tidemark.settings SET value = 'another version' WHERE name = 'definitions'`)
+  await using other = await Warehouse.open({ path, memory: '256MB', around })
+  expect(definitions).toContain('CREATE OR REPLACE MACRO')
+  expect(await other.rows('SELECT tidemark.current_cursor() AS cursor')).toEqual([{ cursor: START }])
 })
 
 it('a missing extension is named with the version of DuckDB that it must have', async () => {

@@ -24,7 +24,7 @@ function feedTables(table: ReportTable): FeedTable[] {
 }
 
 /** Returns SQL that creates the function `changes.<table>(since)`: the rows that changed after the cursor `since`. */
-function feedSql({ name: table, report, key }: FeedTable): string {
+function tableFeedSql({ name: table, report, key }: FeedTable): string {
   const ofRemoved = key.map((column, n) => `json_extract_string(b.key, '$[${n}]')::${column.type}`)
   const isSame = key.map((column, n) => `t.${name(column.name)} = ${ofRemoved[n]}`).join(' AND ')
   // Selects each row's version at the cursor: it was written at or before the cursor, and replaced after it.
@@ -43,14 +43,9 @@ function feedSql({ name: table, report, key }: FeedTable): string {
     FROM before b WHERE NOT EXISTS (SELECT 1 FROM main.${name(table)} t WHERE ${isSame});`
 }
 
-export async function createFeed(sql: Sql, tables: readonly ReportTable[]): Promise<void> {
-  const rows = await sql.rows<{ name: string }>(
-    `SELECT DISTINCT function_name AS name FROM duckdb_functions() WHERE database_name = current_database() AND schema_name = 'changes'`,
-  )
-  const known = new Set(rows.map((row) => row.name))
-  const missing = tables.flatMap(feedTables).filter((table) => !known.has(table.name))
-  if (missing.length > 0) await sql.run(`${FEED_FUNCTIONS} ${missing.map(feedSql).join('')}`)
-}
+/** Returns the definitions of all functions of the change feed. */
+export const feedSql = (tables: readonly ReportTable[]): string =>
+  FEED_FUNCTIONS + tables.flatMap(feedTables).map(tableFeedSql).join('')
 
 const CURE = `Read all rows again, with the cursor "${START}", and continue with the cursor of that answer.`
 const UNKNOWN = `the cursor is of another warehouse, or of a state that was lost when a backup was restored. ${CURE}`

@@ -1,4 +1,5 @@
 /** Migrates the bookkeeping tables to the newest layout. Each migration is a file. */
+import { createHash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { reports } from '../../../schema/index.ts'
@@ -6,7 +7,7 @@ import { tableOf } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
 import type { Database } from '../database/duckdb.ts'
 import { countOf, type Sql, text } from '../database/sql.ts'
-import { createFeed } from './changeFeed.ts'
+import { feedSql } from './changeFeed.ts'
 import { freshnessCommentsSql, freshnessSql } from './freshness.ts'
 import { createTables, isLake } from '../tables/tables.ts'
 
@@ -32,13 +33,24 @@ export async function migrate(sql: Sql, path: string, movedFrom?: string): Promi
     await sql.run(migration)
     await sql.run(`INSERT INTO tidemark.layout VALUES (${index + 1}, now())`)
   }
-  if (version > 0) await correctComments(sql, migrations)
+  const tables = reports.map(tableOf)
   const lake = await isLake(sql)
-  await createTables(sql, reports.map(tableOf), lake ? {} : COMPRESSED)
-  await createFeed(sql, reports.map(tableOf))
-  await sql.run(freshnessSql())
-  if (!lake) await sql.run(freshnessCommentsSql())
+  await createTables(sql, tables, lake ? {} : COMPRESSED)
+  const definitions = feedSql(tables) + freshnessSql() + (lake ? '' : freshnessCommentsSql())
+  const fingerprint = createHash('sha256')
+    .update(JSON.stringify([migrations, definitions]))
+    .digest('hex')
+  if ((await storedFingerprint(sql)) === fingerprint) return version
+  if (version > 0) await correctComments(sql, migrations)
+  await sql.run(`${definitions}; DELETE FROM tidemark.settings WHERE name = 'definitions';
+    INSERT INTO tidemark.settings VALUES ('definitions', ${text(fingerprint)})`)
   return version
+}
+
+/** Returns the fingerprint of the views, functions and comments that the last program has written. */
+async function storedFingerprint(sql: Sql): Promise<string | undefined> {
+  const [row] = await sql.rows<{ value: string }>(`SELECT value FROM tidemark.settings WHERE name = 'definitions'`)
+  return row?.value
 }
 
 /** Corrects comments on tables and columns if an older version of Tidemark wrote different ones. */
