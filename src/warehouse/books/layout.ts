@@ -66,7 +66,7 @@ async function correctComments(sql: Sql, migrations: readonly string[]): Promise
   if (wrong.length > 0) await sql.run(wrong.join('\n'))
 }
 
-/** Returns the layout number, or 0 without tables. Throws WAREHOUSE_NEWER, MOVE_UNFINISHED, USAGE_INVALID. */
+/** Returns the layout number (0: no tables). Throws WAREHOUSE_NEWER, MOVE_UNFINISHED or, in a move, USAGE_INVALID. */
 export async function knownLayout(sql: Pick<Sql, 'rows'>, path: string, movedFrom?: string): Promise<number> {
   const [books] = await sql.rows(
     `SELECT 1 FROM duckdb_tables() WHERE schema_name = 'tidemark' AND table_name = 'layout'`,

@@ -1,4 +1,4 @@
-/** The only file that uses DuckDB's driver. It runs one statement at a time on one connection. */
+/** The only file that uses DuckDB's driver. Runs one statement at a time, except those for a lake's lock (turn.ts). */
 import {
   DuckDBArrayValue,
   type DuckDBConnection,
@@ -221,7 +221,7 @@ export class Database implements Sql, AsyncDisposable {
     return this.close()
   }
 
-  /** Throws QUERY_FAILED if the statement writes: even in a read-only database, a COPY could write other files. */
+  /** Runs a statement that only reads. Throws QUERY_FAILED for others: even a read-only database lets COPY write. */
   #queryInTurn<T>(sql: string, read: (statement: DuckDBPreparedStatement) => Promise<T>): Promise<T> {
     return this.#inTurn(async () => {
       try {
