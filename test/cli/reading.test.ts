@@ -1,5 +1,5 @@
 /** `tidemark query` and `tidemark status`: what readers get, in every format, before, during and after a sync. */
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { reportNames } from '../../schema/index.ts'
@@ -188,6 +188,18 @@ describe('tidemark query', () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toContain(why)
     expect(stderr).toContain('QUERY_FAILED')
+  })
+
+  it('reads the copy although the warehouse cannot be reached, or has no tables', async () => {
+    const file = path.join(world.folder, 'data/warehouse.duckdb')
+    await rename(file, `${file}.aside`)
+    const count = async () => world.run('query', '--format', 'csv', 'SELECT count(*) AS n FROM events')
+    await symlink(file, file)
+    expect(await count()).toMatchObject({ code: 0, stderr: '', stdout: 'n\n40\n' })
+    await rm(file)
+    await (await Database.open(file, { memory: '64MB' })).close()
+    expect(await count()).toMatchObject({ code: 0, stderr: '', stdout: 'n\n40\n' })
+    await rename(`${file}.aside`, file)
   })
 
   it('says what to do before the first sync', async () => {

@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { SyncError } from '../../errors.ts'
+import { attempt, SyncError } from '../../errors.ts'
 import { replaceFile } from '../../files.ts'
 import { counted } from '../layout.ts'
 import { type Format, printerOf } from '../results.ts'
@@ -20,7 +20,8 @@ export const query: Action<QueryOptions, string> = async (shell, options, sql) =
   const { signal } = stop
   const { format, limit, json = false } = options
   const output = outputOf(options)
-  await warnOfOldCopy(shell, options)
+  // If a file cannot be read, there is no warning. If the file is the copy, the query itself fails and explains why.
+  await warnOfOldCopy(shell, options).catch(() => undefined)
   await using tidemark = tidemarkOf(shell, options)
   if (format === 'parquet') {
     const rows = await writeResult(path.resolve(cwd, output), (file) => tidemark.writeParquet(sql, file, { signal }))
@@ -33,7 +34,8 @@ export const query: Action<QueryOptions, string> = async (shell, options, sql) =
   return 0
 }
 
-const timeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0
+/** Returns 0 if the file does not exist, or if this user can't reach it: readers need no access to the warehouse. */
+const timeOf = (file: string): number => attempt(() => statSync(file).mtimeMs, 0)
 
 /** Warns if the copy differs from the warehouse, as after a move. Opens neither file if the copy's file is newer. */
 async function warnOfOldCopy({ err }: Shell, { config }: CommandOptions): Promise<void> {
