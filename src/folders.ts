@@ -100,8 +100,9 @@ export async function removeFolder(folder: string): Promise<void> {
 export async function removeLeftovers(prefix: string, beforeMs: number, own?: string): Promise<void> {
   for (const name of await readdir(dirname(prefix))) {
     const path = join(dirname(prefix), name)
+    if (!path.startsWith(prefix) || path === own) continue
     const { mtimeMs = Infinity } = statSync(path, { throwIfNoEntry: false }) ?? {}
-    if (path.startsWith(prefix) && path !== own && mtimeMs < beforeMs) await removeFolder(path)
+    if (mtimeMs < beforeMs) await removeFolder(path)
   }
 }
 
