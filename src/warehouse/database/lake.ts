@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
 import { asSyncError, SyncError } from '../../errors.ts'
 import { systemClock } from '../../clock.ts'
-import { isFolder } from '../../folders.ts'
+import { isFolder, isThere } from '../../folders.ts'
 import { formatInstant, type Instant } from '../../instant.ts'
 import { Database, type DatabaseOptions } from './duckdb.ts'
 import { loadExtensions } from './extensions.ts'
@@ -108,7 +108,7 @@ async function prepare(sql: Pick<Sql, 'run' | 'rows'>, place: LakePlace): Promis
   const { catalogue, at, data, storage, extensions } = place
   const folder = data.replace(/\/$/, '')
   const isWrong = existsSync(folder) && !isFolder(folder)
-  if (isWrong || (catalogue === 'sqlite' && isFolder(at))) {
+  if (isWrong || (catalogue === 'sqlite' && isThere(at) && isFolder(at))) {
     const cure = 'Name a file for the catalogue, and a folder for lake_data (for "tidemark move": --to and --data).'
     throw new SyncError('CONFIG_INVALID', isWrong ? `${folder} is no folder` : `${at} is a folder`, { cure })
   }
