@@ -135,7 +135,7 @@ export class Warehouse implements AsyncDisposable {
   static async open(settings: WarehouseSettings): Promise<Warehouse> {
     const { path, memory, threads, lake, around, publishBy = 'blocks', movedFrom } = settings
     if (path !== ':memory:') makeFolderFor(path)
-    const spill = path === ':memory:' ? undefined : spillFolderOf(path)
+    const spill = path === ':memory:' ? undefined : spillFolderOf(path, movedFrom !== undefined)
     const options = { memory, threads, around, ...(spill === undefined ? {} : { spillDirectory: spill.own }) }
     // The temporary file has the prefix of spill folders. If this process is killed, the next process removes it.
     if (lake === undefined && spill !== undefined) await makeFile(path, `${spill.own}.new`, options)
@@ -149,7 +149,7 @@ export class Warehouse implements AsyncDisposable {
         if (isAlone) await stopDeadRuns(sql)
         return readNumberMark(sql)
       })
-      // No other process uses a lake before its move ends, so all spill folders next to it are from killed moves.
+      // One move at a time fills a lake, so other spill folders of moves are from killed moves.
       if (movedFrom !== undefined && !isAlone) await spill?.create({ isAlone: true })
       if (lake?.storage !== undefined) await claimFolder(database, lake.data, numberMark)
       const checkPlace = isAlone && path !== ':memory:' ? await watchFile(path) : undefined

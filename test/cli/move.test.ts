@@ -1,6 +1,6 @@
 /** `tidemark move` from a file into a file. test/lake/move.test.ts has lakes. */
 import { existsSync } from 'node:fs'
-import { readFile, rm, utimes, writeFile } from 'node:fs/promises'
+import { copyFile, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, it } from 'vitest'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
@@ -103,6 +103,13 @@ it('refuses a wrong target, a used one, and one that another process has open, e
     const { code, stderr } = await world.start(['move', '--to', used]).ended
     expect(`${code} ${stderr}`).toMatch(/^1 .*used\.duckdb is open in another process.*WAREHOUSE_LOCKED/s)
   }
+  const older = path.join(world.folder, 'older.duckdb')
+  await copyFile(path.join(world.folder, 'old.duckdb'), older)
+  {
+    await using earlier = await Database.open(older, { memory: '64MB' })
+    await earlier.run('DROP VIEW tidemark.freshness; DROP TABLE tidemark.report_states')
+  }
+  expect(await failed('--to', older)).toMatch(/^2 .*older\.duckdb has another state of this warehouse/s)
   await using source = await Database.open(path.join(world.folder, 'old.duckdb'), { memory: '64MB' })
   const { code, stderr } = await world.start(['move', '--to', NEW.warehouse]).ended
   expect(`${code} ${stderr}`).toMatch(/^1 .*old\.duckdb is open in another process.*stop the other one/s)

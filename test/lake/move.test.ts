@@ -1,6 +1,6 @@
 /** `tidemark move` from a file into a lake and back, and from a lake into another one. */
 import { existsSync, readdirSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { aMovableWorld, change, type MovableWorld, MOVED } from '../cli/moving.ts'
@@ -66,7 +66,11 @@ it.each(['sqlite', 'postgres'])(
     expect(`${query.code} ${query.stderr}`).toMatch(
       /^1 error: there is no lake at ducklake:[^\n]*\n.*it creates a new lake/s,
     )
-    if (catalogue === 'sqlite') return
+    if (catalogue === 'sqlite') {
+      await symlink('none.sqlite', path.join(world.folder, 'none.sqlite'))
+      const unreachable = await world.run('query', 'FROM main.events')
+      return expect(unreachable.stderr).toMatch(/^error: .*none\.sqlite cannot be reached.*Allow this user to enter/s)
+    }
     await world.configure({ ...lake, warehouse: lake.warehouse.replace(/port=\d+/, 'port=1') })
     expect(await world.run('status')).toMatchObject({ code: 1, stderr: expect.stringContaining('cannot be reached') })
   },

@@ -81,3 +81,23 @@ it('fails if a table differs after it was copied, and the next attempt copies th
   await damage
   expect(await files.attempt()).toEqual(['main.events'])
 })
+
+it('changes nothing after another move has filled the target', async () => {
+  await using files = await twoFiles()
+  let target: Warehouse | undefined
+  let changed: Promise<unknown> | undefined
+  const attempt = files.attempt({
+    onOpen: (opened) => (target = opened),
+    // The other move ends, and a sync loads a newer row, before this move has copied the events.
+    onTable: (table) => {
+      if (table !== 'main.enquiries') return
+      changed = target?.rows(`
+        DELETE FROM tidemark.layout WHERE version = 1000000;
+        INSERT INTO main.events BY NAME SELECT 777 AS event_id, false AS is_deleted`)
+    },
+  })
+  expect(await codeOf(attempt)).toBe('USAGE_INVALID')
+  await changed
+  await using filled = await Warehouse.open({ path: files.to, memory })
+  expect(await filled.rows('SELECT event_id FROM main.events')).toEqual([{ event_id: 777 }])
+})

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { copyFile, mkdir, readdir, readFile, rename, rm, truncate, utimes, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, readFile, rename, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
@@ -375,6 +375,26 @@ it('views, functions and comments are written again only by another version of t
   await using other = await Warehouse.open({ path, memory: '256MB', around })
   expect(definitions).toContain('CREATE OR REPLACE MACRO')
   expect(await other.rows('SELECT tidemark.current_cursor() AS cursor')).toEqual([{ cursor: START }])
+})
+
+it('a move into a lake removes what killed moves have spilled, and no folder of another lake in the same place', async () => {
+  await using folder = await aFolder()
+  // All lakes in PostgreSQL whose settings are in one folder have this path.
+  const path = join(folder.path, 'lake')
+  const other = spillFolderOf(path)
+  await other.create({ isAlone: false })
+  const killed = spillFolderOf(path, true)
+  await killed.create({ isAlone: false })
+  const move = spillFolderOf(path, true)
+  await move.create({ isAlone: true })
+  expect((await readdir(folder.path)).toSorted()).toEqual([basename(other.own), basename(move.own)].toSorted())
+})
+
+it('a link that leads to itself beside the warehouse prevents nothing', async () => {
+  await using folder = await aFolder()
+  await symlink('loop', join(folder.path, 'loop'))
+  await using warehouse = await openAt(join(folder.path, 'warehouse.duckdb'))
+  expect(await liveRows({ warehouse }, 'events')).toBe(0)
 })
 
 it('a missing extension is named with the version of DuckDB that it must have', async () => {

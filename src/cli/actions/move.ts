@@ -110,7 +110,8 @@ async function isMoved({ from, movedFrom, state, load }: Source, target: Config)
   await using database = opened
   // The mark cannot be read from a DuckDB file of another program.
   if ((await readNumberMark(database).catch(() => undefined)) !== movedFrom) return false
-  if ((await stateOf(database)) === state) return true
+  // Older tables have no such state.
+  if ((await stateOf(database).catch(() => undefined)) === state) return true
   const { load: own } = await onlyRow<{ load: number }>(database, LAST_LOAD)
   const age = own === load ? 'another' : own < load ? 'an older' : 'a newer'
   const loads = `its last load is ${own}, and the last load of ${placeOf(from)} is ${load}`

@@ -62,8 +62,8 @@ async function identityOf(path: string): Promise<string | undefined> {
 export const spillPrefix = (warehouse: string): string => `${warehouse}.spill-`
 
 /** Returns the path and the operations of a private folder for DuckDB's data that does not fit into memory. */
-export function spillFolderOf(warehouse: string) {
-  const prefix = spillPrefix(warehouse)
+export function spillFolderOf(warehouse: string, isMove = false) {
+  const prefix = `${spillPrefix(warehouse)}${isMove ? 'move-' : ''}`
   const own = prefix + randomUUID()
   return {
     own,

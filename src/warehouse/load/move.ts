@@ -29,14 +29,14 @@ export const beginMove = (sql: Sql, numberMark: string): Promise<void> =>
 export async function moveInto(target: Database, onTable: (table: MovedTable) => void): Promise<MovedTable[]> {
   const catalogue = await catalogueOf(target, text(SOURCE))
   const tables = catalogue.filter((each) => each.view === null && !OWN_TABLES.includes(nameOf(each)))
-  await target.transaction((sql) => defineTables(sql, tables))
+  await whileUnfilled(target, (sql) => defineTables(sql, tables))
   const moved: MovedTable[] = []
   for (const table of tables) {
     const { rows, copied } = await moveTable(target, nameOf(table), names(table.columns))
     moved.push({ table: `${table.schema}.${table.name}`, rows, copied })
     moved.slice(-1).forEach(onTable)
   }
-  await target.transaction(async (sql) => {
+  await whileUnfilled(target, async (sql) => {
     for (const { schema, name: view } of catalogue.filter((each) => each.view !== null)) {
       if (schema === 'current') await sql.run(viewSql(view))
       if (schema === 'history') await remakeHistoryView(sql, view.split('__')[0] ?? view, view)
@@ -45,6 +45,14 @@ export async function moveInto(target: Database, onTable: (table: MovedTable) =>
   })
   return moved
 }
+
+/** Changes the target in a transaction. After another move has filled it, later loads must not be overwritten. */
+const whileUnfilled = (target: Database, work: (sql: Sql) => Promise<void>): Promise<void> =>
+  target.transaction(async (sql) => {
+    if ((await sql.rows(`FROM tidemark.layout WHERE version = ${UNFILLED}`)).length > 0) return work(sql)
+    const cure = 'Nothing is lost. Run the same command again: it prints the settings of the new warehouse.'
+    throw new SyncError('USAGE_INVALID', `another "tidemark move" has filled ${target.path} meanwhile`, { cure })
+  })
 
 const nameOf = ({ schema, name: table }: CatalogueTable): string => `${name(schema)}.${name(table)}`
 
@@ -71,7 +79,7 @@ async function moveTable(target: Database, table: string, columns: string) {
   const isSame = async () => (await onlyRow<{ content: string }>(target, `${state} ${table}`)).content === content
   if (await isSame()) return { rows, copied: false }
   const copy = `DELETE FROM ${table}; INSERT INTO ${table} (${columns}) SELECT ${columns} FROM ${SOURCE}.${table}`
-  await target.transaction((sql) => sql.run(copy))
+  await whileUnfilled(target, (sql) => sql.run(copy))
   if (await isSame()) return { rows, copied: true }
   throw new SyncError('MOVE_UNFINISHED', `${table} in ${target.path} differs from the table that was copied`, {
     cure: 'Run the same "tidemark move" again: it copies this table again. The old warehouse is unchanged.',
