@@ -4,7 +4,7 @@ import { enquiries } from '../../schema/reports/enquiries.ts'
 import { events } from '../../schema/reports/events.ts'
 import { SyncError } from '../../src/errors.ts'
 import { type AroundStatement, Database } from '../../src/warehouse/database/duckdb.ts'
-import { withMemory } from '../../src/warehouse/database/loadResources.ts'
+import { checkpoint, reserveForNewRows, withMemory } from '../../src/warehouse/database/loadResources.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { copyWarehouse } from '../support/templates.ts'
 import { aFolder, loadRows, type OpenWarehouse } from '../support/warehouse.ts'
@@ -184,6 +184,22 @@ it('a small load gets more memory for each column, until the next checkpoint, pu
   expect(await limit()).not.toEqual(usual)
   await loadRows(opened, events, [large(2 * MIB)], { observedAt: '2026-03-01T14:00:00Z' })
   expect(await limit()).toEqual(usual)
+})
+
+it('a checkpoint and a larger load succeed although DuckDB cannot free the memory of a small load', async () => {
+  await using folder = await aFolder()
+  const path = `${folder.path}/large.duckdb`
+  await using database = await Database.open(path, { memory: '40MB', threads: 1, spillDirectory: `${path}.spill` })
+  await database.run('CREATE TABLE t AS SELECT range AS n FROM range(5_000_000); CHECKPOINT')
+  const reserve = (bytes: number, columns: number) => reserveForNewRows(database, { bytes, report: 'events', columns })
+  await reserve(1, 200)
+  // DuckDB keeps in memory which rows of each vector are deleted: here more than 40 MB.
+  for (const rest of [0, 1]) await database.run(`DELETE FROM t WHERE n % 2_048 = ${rest}`)
+  await expect(database.run(`SET memory_limit = '40MB'`)).rejects.toThrow('could not free up enough memory')
+  await database.exclusive((run) => checkpoint(database, run))
+  await reserve(1, 10)
+  await reserve(2 * MIB, 10)
+  expect(await database.rows('SELECT count(*)::INTEGER AS n FROM t')).toEqual([{ n: 4_995_116 }])
 })
 
 it('a statement that fails while its joins keep their order leaves the next ones planned as ever', async () => {

@@ -81,9 +81,13 @@ async function limitOf(database: Database): Promise<MemoryLimit> {
   return limit
 }
 
-function limitSql({ setting, forRows, forNewRows }: MemoryLimit): string {
+/** Sets the limit. Keeps a higher one if DuckDB can't free the memory, so that no load or publication fails. */
+async function setLimit({ setting, forRows, forNewRows }: MemoryLimit, run: Sql['run']): Promise<void> {
   const added = [...forNewRows.values()].reduce((sum, mib) => sum + mib, forRows)
-  return `SET memory_limit = '${Math.ceil(setting) + Math.min(added, forRows + NEW_ROWS_MIB_MAX)}MiB'`
+  const mib = Math.ceil(setting) + Math.min(added, forRows + NEW_ROWS_MIB_MAX)
+  await run(`SET memory_limit = '${mib}MiB'`).catch((error: unknown) => {
+    if (!isMemoryError(error)) throw error
+  })
 }
 
 /** The first COMMIT after a checkpoint reserves 256 KiB for the new values of a column, and as much for its NULLs. */
@@ -103,7 +107,7 @@ export async function reserveForNewRows(database: Database, { bytes, report, col
   const wanted = Math.ceil(columns * NEW_ROWS_MIB_A_COLUMN)
   if (Number.isNaN(limit.setting) || limit.forNewRows.get(report) === wanted) return
   limit.forNewRows.set(report, wanted)
-  await database.run(limitSql(limit))
+  await setLimit(limit, (sql) => database.run(sql))
 }
 
 /** Writes a checkpoint, which frees the memory reserved for new rows, and lowers the memory limit. */
@@ -116,7 +120,7 @@ async function releaseNewRows(database: Database, run: Sql['run']): Promise<void
   const limit = limits.get(database)
   if (limit === undefined || limit.forNewRows.size === 0) return
   limit.forNewRows.clear()
-  await run(limitSql(limit))
+  await setLimit(limit, run)
 }
 
 /** Raises the memory limit until the database is closed. Returns false if the increase would be too small to help. */
@@ -129,7 +133,7 @@ async function raiseLimit(database: Database): Promise<boolean> {
   const wanted = Math.ceil((rows * BYTES_A_ROW) / MIB)
   if (Number.isNaN(limit.setting) || wanted - limit.forRows < INCREASE_MIB_MIN) return false
   limit.forRows = wanted
-  await database.run(limitSql(limit))
+  await setLimit(limit, (sql) => database.run(sql))
   return true
 }
 
