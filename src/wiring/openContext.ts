@@ -2,8 +2,8 @@
 import { rm, readFile } from 'node:fs/promises'
 import { type ClientEvent, openClient, type ReportingClient } from '../client/reporting.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
-import { type Clock, systemClock } from '../clock.ts'
-import { SyncError } from '../errors.ts'
+import { type Clock, systemClock, type Waiting } from '../clock.ts'
+import { asSyncError, SyncError } from '../errors.ts'
 import { replaceText } from '../files.ts'
 import { makePrivateFolder, removeFolder } from '../folders.ts'
 import { formatInstant, MINUTE_MS, fromMillis, millisBetween, plusMs, toMillis } from '../instant.ts'
@@ -29,7 +29,7 @@ export interface Wiring {
 export async function openContext(config: Config, { clock, signal, log, observe }: Wiring) {
   await using opening = new AsyncDisposableStack()
   const client = opening.use(clientOf(config, { clock, log, observe }))
-  const warehouse = opening.use(await openWarehouse(config))
+  const warehouse = opening.use(await openUnlocked(config, { clock, signal }))
   // Keeps the staging directory if other processes can have files there.
   if (!hasOthers(config)) opening.defer(() => rm(config.staging, { recursive: true, force: true }))
   opening.use(onAbort(signal, () => warehouse.interrupt()))
@@ -107,6 +107,17 @@ const hasOthers = ({ queue, lake }: Config): boolean => queue !== 'embedded' || 
 
 /** Returns whether several workers load at the same time: they share a lake and its queue. */
 export const sharesQueue = ({ queue, lake }: Config): boolean => queue !== 'embedded' && lake !== undefined
+
+const [OPEN_TRIES_MAX, OPEN_RETRY_MS] = [10, 300]
+
+/** Opens the warehouse. Tries for some seconds, because a command such as `status` locks the file while it reads. */
+async function openUnlocked(config: Config, waiting: Waiting, tries = 1): Promise<Warehouse> {
+  return openWarehouse(config).catch(async (error: unknown) => {
+    if (asSyncError(error).code !== 'WAREHOUSE_LOCKED' || tries === OPEN_TRIES_MAX) throw error
+    await waiting.clock.sleep(OPEN_RETRY_MS, waiting.signal)
+    return openUnlocked(config, waiting, tries + 1)
+  })
+}
 
 /** A staging folder that was not modified for this time belongs to a process that has died. */
 const STALE_MS = 15 * MINUTE_MS

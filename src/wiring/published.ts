@@ -22,8 +22,7 @@ export async function openPublished(
 
 async function openToRead(open: () => Promise<Database>): Promise<Database> {
   await using opening = new AsyncDisposableStack()
-  const database = await open()
-  opening.defer(() => database.close())
+  const database = opening.use(await open())
   await checkLayout(database)
   opening.move()
   return database

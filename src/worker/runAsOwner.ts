@@ -172,11 +172,7 @@ async function endInTime({ clock, log }: OwnerContext, work: Promise<void>): Pro
     log.error(`the warehouse could not be closed within ${ENDING_MS_MAX / 1_000} s: this process ends. Start it again`)
     process.exit(1)
   })
-  try {
-    await work
-  } finally {
-    cancel()
-  }
+  await work.finally(cancel)
 }
 
 /** Opening is tried again after these errors: another process can close the file, or disk space can become free. */

@@ -3,6 +3,8 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { reportNames } from '../../schema/index.ts'
+import { systemClock } from '../../src/clock.ts'
+import { Database } from '../../src/warehouse/database/duckdb.ts'
 import { reportsOnly } from '../jobs/support.ts'
 import { aPlace, aWorld, SECRET_TEXT } from './support.ts'
 
@@ -130,6 +132,17 @@ describe('tidemark sync', () => {
     expect(stderr).toContain('WAREHOUSE_LOCKED')
     first.kill('SIGTERM')
     await first.ended
+  })
+
+  it('waits until a command that reads has closed the warehouse', { tags: 'long' }, async () => {
+    await using world = await aWorld({ sandbox: { rows: 5 } })
+    await world.run('sync', 'events', '--quiet')
+    const file = path.join(world.folder, 'data/warehouse.duckdb')
+    const reader = await Database.open(file, { readOnly: true, memory: '64MB' })
+    const syncing = world.run('sync', 'events', '--quiet')
+    await systemClock.sleep(1_500)
+    await reader.close()
+    expect(await syncing).toMatchObject({ code: 0, stderr: '' })
   })
 
   it('keeps secret and token out of everything that is printed when the service refuses them', async () => {

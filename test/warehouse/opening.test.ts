@@ -15,6 +15,7 @@ import { SyncError } from '../../src/errors.ts'
 import { DUCKDB } from '../../src/config/crossChecks.ts'
 import { START } from '../../src/warehouse/books/cursor.ts'
 import { LAYOUT } from '../../src/warehouse/books/layout.ts'
+import { Database } from '../../src/warehouse/database/duckdb.ts'
 import { spillFolderOf } from '../../src/warehouse/database/warehouseFile.ts'
 import { liveRows } from '../support/held.ts'
 import { aTide } from '../support/tide.ts'
@@ -237,6 +238,21 @@ describe('a warehouse', () => {
     }
     await using warehouse = await openAt(path)
     expect(await liveRows({ warehouse }, 'events')).toBe(0)
+  })
+
+  it('that its own process has open is refused too, because closing it a second time would end the lock', async () => {
+    await using opened = await aWarehouse()
+    const locked = { code: 'WAREHOUSE_LOCKED', message: `${opened.path} is open in this process, by another call` }
+    expect(await refusalOf(opened.path)).toMatchObject(locked)
+    const read = () => Database.open(opened.path, { memory: '64MB', readOnly: true })
+    await expect(read()).rejects.toMatchObject(locked)
+    await opened.warehouse.close()
+    {
+      await using _one = await read()
+      await using _two = await read()
+      expect(await refusalOf(opened.path)).toMatchObject(locked)
+    }
+    await (await openAt(opened.path)).close()
   })
 
   it.each<[string, (path: string) => Promise<void>]>([

@@ -160,11 +160,7 @@ async function reconcile({ context, report, clock }: Bench): Promise<void> {
 async function duringFault(bench: Bench, fault: string): Promise<string | undefined> {
   change(bench)
   bench.sandbox.setFaults([fault])
-  try {
-    await syncAllRows(bench)
-  } finally {
-    bench.sandbox.setFaults([])
-  }
+  await syncAllRows(bench).finally(() => bench.sandbox.setFaults([]))
   await sync(bench)
   return difference(bench)
 }

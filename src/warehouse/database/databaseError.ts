@@ -44,10 +44,8 @@ export function databaseError(thrown: unknown, path: string): SyncError {
       'This load stored nothing. Start the command again. A worker opens the lake again, or ends to be started again.'
     return new SyncError('LAKE_BUSY', `${path}: another process has moved rows of the catalogue into files`, { cure })
   }
-  if (/Could not set lock on file/.test(message)) {
-    const cure = 'One process owns the warehouse: stop the other one, or query the published copy instead.'
-    return failure('WAREHOUSE_LOCKED', `${path} is open in another process. ${holder(message)}`.trim(), cure)
-  }
+  const [holder = ''] = /Conflicting lock is held in .*?\(PID \d+\)/.exec(message) ?? []
+  if (/Could not set lock on file/.test(message)) return lockedError(path, `another process. ${holder}`)
   if (OUT_OF_MEMORY.test(message) && !/No space left/.test(message)) {
     const cure =
       'Raise limits.warehouse_memory (for export and verify limits.query_memory), for instance to 2GB, and run it again: the unfinished load stored nothing, and committed rows are safe.'
@@ -84,9 +82,13 @@ export function databaseError(thrown: unknown, path: string): SyncError {
   return asSyncError(thrown)
 }
 
-const firstLine = (message: string): string => message.split('\n')[0] ?? ''
+export const lockedError = (path: string, where: string): SyncError =>
+  new SyncError('WAREHOUSE_LOCKED', `${path} is open in ${where}`.trim(), {
+    cure: 'One process owns the warehouse: stop the other one, or query the published copy instead.',
+    data: { path },
+  })
 
-const holder = (message: string): string => /Conflicting lock is held in .*?\(PID \d+\)/.exec(message)?.[0] ?? ''
+const firstLine = (message: string): string => message.split('\n')[0] ?? ''
 
 /** These errors can quote a row that contains the word "checksum". So the word alone does not prove damage. */
 const QUOTES_ANY_TEXT = /^(Conversion|Invalid Input|Binder|Catalog|Parser|Constraint) Error/

@@ -17,7 +17,7 @@ import {
 } from '@duckdb/node-api'
 import { cancelled, isOutOfFiles, SyncError } from '../../errors.ts'
 import { arrayOf, type Cell, jsonCell, objectOf, textCell, timeCell } from './cells.ts'
-import { databaseError, isOutdated, OUT_OF_MEMORY, repeatConflicts } from './databaseError.ts'
+import { databaseError, isOutdated, lockedError, OUT_OF_MEMORY, repeatConflicts } from './databaseError.ts'
 import { QueryCache } from './queryCache.ts'
 import { COMPACTIONS_MIN, type FileOptions, settings } from './settings.ts'
 import { STORAGE_FAULT } from './storage.ts'
@@ -48,6 +48,7 @@ const ANY_ORDER = 'RESET disabled_optimizers'
 export class Database implements Sql, AsyncDisposable {
   readonly path: string
   readonly isShared: boolean
+  readonly #opened: DisposableStack
   readonly #instance: DuckDBInstance
   readonly #connection: DuckDBConnection
   readonly #around: AroundStatement
@@ -63,7 +64,6 @@ export class Database implements Sql, AsyncDisposable {
   }
   #tail: Promise<unknown> = Promise.resolve()
   #closing = false
-  #closed = false
   #compactions = COMPACTIONS_MIN
   #damage: SyncError | undefined
   #isOutdated = false
@@ -71,12 +71,13 @@ export class Database implements Sql, AsyncDisposable {
 
   private constructor(
     path: string,
-    [instance, connection]: readonly [DuckDBInstance, DuckDBConnection],
+    [opened, instance, connection]: readonly [DisposableStack, DuckDBInstance, DuckDBConnection],
     { around = (_, run) => run(), shared, turnsOf }: DatabaseOptions,
   ) {
     this.#turnsOf = turnsOf
     this.path = shared ?? path
     this.isShared = shared !== undefined
+    this.#opened = opened
     this.#instance = instance
     this.#connection = connection
     this.#around = around
@@ -95,13 +96,13 @@ export class Database implements Sql, AsyncDisposable {
   static async open(path: string, options: DatabaseOptions): Promise<Database> {
     try {
       using opening = new DisposableStack()
+      opening.use(claimFile({ path, isReader: options.readOnly === true }))
       const instance = opening.adopt(await DuckDBInstance.create(path, settings(options)), (each) => each.closeSync())
       const connection = opening.adopt(await instance.connect(), (each) => each.closeSync())
       await connection.run(`SET TimeZone = 'UTC'`)
       // This setting is set now, because DuckDB ignores it among the options of a new instance.
       if (options.disk !== undefined) await connection.run(`SET max_temp_directory_size = ${text(options.disk)}`)
-      opening.move()
-      return new Database(path, [instance, connection], options)
+      return new Database(path, [opening.move(), instance, connection], options)
     } catch (error) {
       throw databaseError(error, path)
     }
@@ -168,11 +169,11 @@ export class Database implements Sql, AsyncDisposable {
 
   async #takeTurn(): Promise<AsyncDisposable | undefined> {
     if (this.#turnsOf === undefined) return undefined
-    const side = (this.#side ??= await this.#instance.connect())
-    const run = async (statement: string) =>
-      (
-        await side.runAndReadAll(statement).catch((error: unknown) => Promise.reject(this.#failure(error)))
-      ).getRowObjectsJS()
+    const side = (this.#side ??= this.#opened.adopt(await this.#instance.connect(), (each) => each.closeSync()))
+    const fail = (error: unknown): never => {
+      throw this.#failure(error)
+    }
+    const run = (statement: string) => side.runAndReadAll(statement).then((reader) => reader.getRowObjectsJS(), fail)
     return takeTurn(run, this.#turnsOf)
   }
 
@@ -200,7 +201,7 @@ export class Database implements Sql, AsyncDisposable {
 
   /** Stops the running statement. Its promise rejects, and its transaction is rolled back. */
   interrupt(): void {
-    if (this.#closed) return
+    if (this.#opened.disposed) return
     this.#connection.interrupt()
     this.#side?.interrupt()
   }
@@ -210,11 +211,7 @@ export class Database implements Sql, AsyncDisposable {
     if (!this.#closing) this.#tail = this.#tail.then(() => this.#runPostponed()).catch(() => undefined)
     this.#closing = true
     await this.#tail
-    if (this.#closed) return
-    this.#closed = true
-    this.#side?.closeSync()
-    this.#connection.closeSync()
-    this.#instance.closeSync()
+    this.#opened.dispose()
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -313,6 +310,16 @@ export class Database implements Sql, AsyncDisposable {
       await this.#connection.run(ANY_ORDER)
     }
   }
+}
+
+const openFiles = new Set<{ readonly path: string; readonly isReader: boolean }>()
+
+/** Throws WAREHOUSE_LOCKED: DuckDB lets its own process open the file again, and closing it then ends the first lock. */
+function claimFile(file: { readonly path: string; readonly isReader: boolean }): Disposable {
+  const isTaken = [...openFiles].some(({ path, isReader }) => path === file.path && !(isReader && file.isReader))
+  if (isTaken && file.path !== ':memory:') throw lockedError(file.path, 'this process, by another call')
+  openFiles.add(file)
+  return { [Symbol.dispose]: () => void openFiles.delete(file) }
 }
 
 /** The driver stores the fields of a struct by name, so it would keep only one of several unnamed fields. */
