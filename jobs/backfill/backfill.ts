@@ -83,11 +83,7 @@ export function openBackfillNames({ books, requests, clock, startOf }: BackfillN
   return async <T>(requested: readonly BackfillRequest[], work: (named: BackfillJobs) => Promise<T>): Promise<T> => {
     // Handles requests one after the other, so that each request finds the backfills of earlier requests.
     const named = await inTurn(() => findOrCreate(requested))
-    try {
-      return await work(named)
-    } finally {
-      for (const job of named.values()) jobsInProgress.delete(job)
-    }
+    return work(named).finally(() => named.forEach((job) => jobsInProgress.delete(job)))
   }
 }
 

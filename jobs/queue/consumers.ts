@@ -84,15 +84,10 @@ export class JobConsumers {
     lost?.addEventListener('abort', () => cancel(String(lost.reason)), { once: true })
     if (this.#stopping) cancel(STOPPING)
     this.#cancels.add(cancel)
-    try {
-      const { clock } = this.#parts
-      return await settleJob({ job, token, abortReason: () => abortReason, waitsFor, clock }, async () => {
-        aborting.signal.throwIfAborted()
-        return process({ id: job.id ?? '', data: schema.parse(job.data), signal: aborting.signal, cancel, job })
-      })
-    } finally {
-      this.#cancels.delete(cancel)
-    }
+    return settleJob({ job, token, abortReason: () => abortReason, waitsFor, clock: this.#parts.clock }, async () => {
+      aborting.signal.throwIfAborted()
+      return process({ id: job.id ?? '', data: schema.parse(job.data), signal: aborting.signal, cancel, job })
+    }).finally(() => this.#cancels.delete(cancel))
   }
 
   #logFailure(queue: QueueName, job: Job<unknown> | undefined, error: Error): void {

@@ -18,14 +18,9 @@ export function startRun<Answer, Event>(work: (tell: Tell<Event>) => Promise<Ans
     // Writing fails if the caller has left its loop over the events. The run continues, and further events are dropped.
     if (isRead) await writer.write(event).catch(() => undefined)
   }
-  const answer = (async () => {
-    await Promise.resolve()
-    try {
-      return await work(tell)
-    } finally {
-      writer.close().catch(() => undefined)
-    }
-  })()
+  const answer = Promise.resolve()
+    .then(() => work(tell))
+    .finally(() => void writer.close().catch(() => undefined))
   async function* events(): AsyncGenerator<Event, void, void> {
     isRead = true
     // The loop throws the run's error. Without this line, Node would also report that error as unhandled.

@@ -2,6 +2,7 @@
 import { countBooks, type CountBooks } from './load/counting.ts'
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
+import { turns } from '../turns.ts'
 import type { DiscoveredColumn } from '../plan/columns.ts'
 import type { Coverage } from '../plan/coverage.ts'
 import type { RequestEntry } from '../plan/requestBudget.ts'
@@ -35,7 +36,7 @@ import { load, loadIntoLake } from './load/load.ts'
 import type { LoadInput, LoadPlace, LoadResult } from './load/loadInput.ts'
 import { type QuietLoads, quietLoads } from './load/quietLoads.ts'
 import { sizeOf, stagedBytes } from './load/recordLoad.ts'
-import { makeFile, makeFolderFor, spillFolderOf, watchFile } from './database/warehouseFile.ts'
+import { makeFile, makeFolderFor, openFile, spillFolderOf, watchFile } from './database/warehouseFile.ts'
 import { learnPagingProfile, type PagingPlace, pagingProfileOf } from './books/pagingProfiles.ts'
 import { publish, type PublishBy, type PublishResult } from './publish/publish.ts'
 import type { ReconcileEnd, OpenReconcile, ReconcilePlace, ReconcileResult } from './load/reconcile.ts'
@@ -114,7 +115,7 @@ export class Warehouse implements AsyncDisposable {
   #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]> | undefined
   /** The report states that were stored last, as JSON without the field `now`. Undefined if they are unknown. */
   #recordedStates: string | undefined
-  #loads: Promise<unknown> = Promise.resolve()
+  readonly #afterLoads = turns()
 
   private constructor(open: OpenFile) {
     const { database, numberMark } = open
@@ -139,7 +140,7 @@ export class Warehouse implements AsyncDisposable {
     const options = { memory, threads, around, ...(spill === undefined ? {} : { spillDirectory: spill.own }) }
     // The temporary file has the prefix of spill folders. If this process is killed, the next process removes it.
     if (lake === undefined && spill !== undefined) await makeFile(path, `${spill.own}.new`, options)
-    const database = await (lake === undefined ? Database.open(path, options) : openLake(lake, options))
+    const database = await (lake === undefined ? openFile(path, options) : openLake(lake, options))
     const isAlone = !database.isShared
     try {
       await spill?.create({ isAlone })
@@ -347,7 +348,7 @@ export class Warehouse implements AsyncDisposable {
   }
 
   async close(): Promise<void> {
-    await this.#loads.catch(() => undefined)
+    await this.#afterLoads(() => Promise.resolve())
     await this.#database.close()
     await this.#open.spill?.remove()
   }
@@ -369,12 +370,10 @@ export class Warehouse implements AsyncDisposable {
   }
 
   #afterOtherLoads<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#loads.then(async () => {
+    return this.#afterLoads(async () => {
       await this.#open.checkPlace?.()
       if (this.#database.isShared) await this.#open.spill?.keep()
       return work()
     })
-    this.#loads = turn.catch(() => undefined)
-    return turn
   }
 }

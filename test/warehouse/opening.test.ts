@@ -332,6 +332,19 @@ describe('a warehouse', () => {
     expect(await liveRows({ warehouse }, 'enquiries')).toBe(await liveRows(killed, 'enquiries'))
   })
 
+  it('replays a log that needs more memory than its limit, because the killed owner had raised the limit', async () => {
+    await using folder = await aFolder()
+    const path = join(folder.path, 'warehouse.duckdb')
+    await using killed = await aWarehouse()
+    await killed.warehouse.rows('CREATE TABLE t AS SELECT range AS n FROM range(6_000_000)')
+    await killed.warehouse.checkpoint()
+    // DuckDB keeps in memory which rows of each vector are deleted: here more than 40 MB.
+    await killed.warehouse.rows('DELETE FROM t WHERE n % 2_048 < 2')
+    for (const log of ['', '.wal']) await copyFile(`${killed.path}${log}`, `${path}${log}`)
+    await using warehouse = await Warehouse.open({ path, memory: '40MB', threads: 1 })
+    expect(await warehouse.rows('SELECT count(*)::INTEGER AS n FROM t')).toEqual([{ n: 5_994_140 }])
+  })
+
   it('clears away what a killed owner had spilled, and leaves nothing when it is closed', {
     tags: 'long',
   }, async () => {

@@ -3,11 +3,12 @@ import { existsSync } from 'node:fs'
 import { link, rm, stat, utimes } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { systemClock } from '../../clock.ts'
-import { SyncError } from '../../errors.ts'
+import { asSyncError, SyncError } from '../../errors.ts'
 import { flush } from '../../files.ts'
 import { folderRefused, makeFolder, makePrivateFolder, removeLeftovers } from '../../folders.ts'
 import { DAY_MS, SECOND_MS, toMillis } from '../../instant.ts'
 import { Database, type DatabaseOptions } from './duckdb.ts'
+import { text } from './sql.ts'
 import { randomUUID } from 'node:crypto'
 
 export function makeFolderFor(file: string): void {
@@ -33,6 +34,20 @@ export async function makeFile(path: string, aside: string, options: DatabaseOpt
   } finally {
     await rm(aside, { force: true }).catch(() => undefined)
   }
+}
+
+const REPLAY_MEMORY_FACTOR = 4
+
+/** Opens the file, with more memory if the replay of its log needs it: the killed owner may have raised its limit. */
+export async function openFile(path: string, options: DatabaseOptions): Promise<Database> {
+  return Database.open(path, options).catch(async (error: unknown) => {
+    if (asSyncError(error).code !== 'WAREHOUSE_MEMORY') throw error
+    const memory = options.memory.replace(/[\d.]+/, (amount) => String(REPLAY_MEMORY_FACTOR * Number(amount)))
+    const database = await Database.open(path, { ...options, memory })
+    // If DuckDB can't free enough memory, this statement fails and the limit stays higher.
+    await database.run(`SET memory_limit = ${text(options.memory)}`).catch(() => undefined)
+    return database
+  })
 }
 
 /** Returns a check that throws WAREHOUSE_MISSING if someone has replaced the file: later commits would be lost. */
