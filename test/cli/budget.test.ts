@@ -1,5 +1,7 @@
 /** A budget of requests that is smaller than the schedule: `status` and `check` show it, and commands still run. */
 import { expect, it } from 'vitest'
+import { budgetText } from '../../src/status/budgetText.ts'
+import type { Standing } from '../../src/status/standing.ts'
 import { aWorld } from './support.ts'
 
 it('status and check say how much is used, what the schedule needs, and which report runs how often instead', {
@@ -42,4 +44,19 @@ it('a budget of 0, or none that is a number, is refused with its line', async ()
   await using world = await aWorld({ settings: { reports: { events: { requests_per_day: 0 } } } })
   const refused = await world.run('status')
   expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('reports.events.requests_per_day') })
+})
+
+it('names what was sent, what the schedule needs, the report that runs rarer, and that other work sends too much', () => {
+  const requests = { used: 12, forecast: 60, needed: 1_440, planned_ms: 1_800_000 }
+  const standings = [{ report: 'events', requests }, { report: 'enquiries' }] as unknown as Standing[]
+  const every = { events: { every: '5m' } }
+  expect(budgetText(standings, { requestsPerDay: 50 }, every)).toEqual({
+    use: '12 of 50 requests in 24 h, forecast 60, the schedule needs 1,440',
+    effect: [
+      'events runs every 30 min in place of 5m',
+      expect.stringContaining('Nothing is lost, but rows arrive later.'),
+      expect.stringContaining('Other work sends more than requests_per_day allows'),
+    ],
+  })
+  expect(budgetText(standings.slice(1), {}, every)).toBeUndefined()
 })

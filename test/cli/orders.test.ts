@@ -18,11 +18,11 @@ async function ordersIn(folder: string): Promise<object[]> {
 }
 
 it('a command leaves its order with its result, in the copy that it publishes', async () => {
-  await using world = await aWorld({ sandbox: { rows: 5 } })
-  await world.run('sync', 'events')
+  await using world = await aWorld({ sandbox: { rows: 5, faults: ['403@enquiries'] } })
+  await world.run('sync', 'events', 'enquiries')
   await world.run('pause', 'events')
   expect(await ordersIn(world.folder)).toEqual([
-    { who: ME, what: 'sync', report: 'events', result: 'done', ended: true },
+    { who: ME, what: 'sync', report: 'events', result: 'failed: enquiries REPORT_FORBIDDEN', ended: true },
     { who: ME, what: 'pause', report: 'events', result: 'done', ended: true },
   ])
 })

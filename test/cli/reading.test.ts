@@ -86,7 +86,7 @@ describe('tidemark query', () => {
   })
 
   it('gives programs every row and people the first ones, and says so', async () => {
-    const all = await world.run('query', '--format', 'csv', 'SELECT * FROM range(50000)')
+    const all = await world.run('query', '-- all\nSELECT * FROM range(50000)', '--format', 'csv')
     expect(all.stdout.trim().split('\n')).toHaveLength(50_001)
     const shown = await world.run('query', '--limit', '3', 'SELECT * FROM range(50000)')
     expect(shown.stdout).toContain('the first 3 rows; --limit N shows more')

@@ -1,6 +1,8 @@
 /** `tidemark status` explains: why there are no rows, why nothing runs, and what comes next, when. */
 import { expect, it } from 'vitest'
 import { aWorkshop, hasSaid, stop, until } from '../jobs/support.ts'
+import { missedText } from '../../src/cli/standingText.ts'
+import type { Standing } from '../../src/status/standing.ts'
 import { aWorld } from './support.ts'
 
 it('says why a report holds no rows, and that nothing reads by itself without a worker', { tags: 'long' }, async () => {
@@ -51,4 +53,12 @@ it('says when the schedule asks for each report next', { tags: 'long', timeout: 
   await shop.run('pause', 'events')
   expect((await shop.run('status')).stdout).toMatch(/^events: no run until it is resumed$/m)
   await stop(worker)
+})
+
+it.each([
+  [null, undefined],
+  [0, undefined],
+  [1, 'the last reconcile read 1 row that no earlier run had found'],
+])('after a reconcile that has missed %s rows, the text about them is %j', (missed, words) => {
+  expect(missedText({ reconcile_missed: missed } as Standing)).toBe(words)
 })

@@ -33,8 +33,8 @@ describe('wait', () => {
     expect(stdout).toMatch(/^events: complete up to 20\d\d-\S+Z\n$/)
   })
 
-  it('ends with 1 at its time limit, and names the reason', async () => {
-    await using world = await aWorld()
+  it('ends with 1 at its time limit, and names the reason; with 3 for a report that is off', async () => {
+    await using world = await aWorld({ settings: { reports: { merf_submissions: { enabled: false } } } })
     expect(await waitJson(world, 'events', '--fresh', '1h', '--timeout', '0s')).toMatchObject({
       code: 1,
       reports: [{ state: 'late', reason: 'nothing was published yet' }],
@@ -45,6 +45,7 @@ describe('wait', () => {
     expect(late.stdout).toMatch(/^events: not complete: it is complete only up to 20\d\d-\S+Z\n$/)
     const never = await world.run('wait', 'enquiries', '--fresh', '1h', '--timeout', '0s')
     expect(never.stdout).toBe('enquiries: not complete: it was never read to its end\n')
+    expect((await world.run('wait', 'merf_submissions', '--fresh', '1h')).code).toBe(3)
   })
 
   it('ends with 3 without waiting when a report that is not complete is paused or off', { tags: 'long' }, async () => {

@@ -84,9 +84,20 @@ describe('a reader', () => {
     expect(await readdir(world.folder)).toEqual(before)
   })
 
+  it.each([
+    ['values without names', "SELECT [{'in': (1, 'x')}] AS pairs", /^pairs holds values without names/, '::VARCHAR'],
+    ['a PIVOT without its values', 'PIVOT (SELECT 1 AS n, true AS yes) ON yes USING count(*)', /./, 'IN (…)'],
+  ])('names a statement that works in place of %s', async (_, sql, message, cure) => {
+    const error = { ...refused(message), cure: expect.stringContaining(cure) as string }
+    await expect(world.ask(sql)).rejects.toMatchObject(error)
+  })
+
   it('takes no more memory than its limit for one value, and goes on', async () => {
     const [pid] = await world.processes()
-    await expect(world.ask("SELECT length(repeat('x', 4000000000))")).rejects.toMatchObject(refused(/Out of Memory/))
+    await expect(world.ask("SELECT length(repeat('x', 4000000000))")).rejects.toMatchObject({
+      ...refused(/Out of Memory/),
+      cure: expect.stringContaining('Raise limits.query_memory') as string,
+    })
     await expect(world.ask('SELECT list(range) FROM range(100000000)')).rejects.toMatchObject(refused(/Out of Memory/))
     const [, peakKib] = /VmHWM:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8')) ?? []
     expect(Number(peakKib)).toBeLessThan(700_000)

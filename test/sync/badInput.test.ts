@@ -265,3 +265,15 @@ describe('many malformed rows of every kind', () => {
     expect(await differencesOf(tide, 'events', 'enquiries', 'merf_submissions')).toEqual([])
   })
 })
+
+it('a run ends the listing of rejected rows that the service has not sent for a time', async () => {
+  await using tide = await aTide({ sandbox: { rows: 4 }, settings: { rejected_keep: '30d' } })
+  const { world } = tide.sandbox
+  world.putRow('events', world.liveKeys('events')[0] as number, { eventId: '"x"' })
+  await tide.sync('events')
+  const listed = () => tide.warehouse.rows('SELECT dismissed_at IS NULL AS listed FROM tidemark.rejected_rows')
+  expect(await listed()).toEqual([{ listed: true }])
+  tide.clock.pass(31 * 86_400_000)
+  await tide.sync('merf_submissions')
+  expect(await listed()).toEqual([{ listed: false }])
+})

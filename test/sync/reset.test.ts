@@ -135,8 +135,8 @@ it('a reset whose runs are stopped at every tenth statement goes on, and is whol
   expect(await count(tide, `current.events WHERE event_id = ${LOST}`)).toBe(0)
 })
 
-it('keeps the versions of rows in schema history, with --empty too', { tags: 'long' }, async () => {
-  await using tide = await aTide({ settings: { reports: { enquiries: { history: true } } } })
+it('keeps the versions of rows in schema history, with --empty too', async () => {
+  await using tide = await aTide({ sandbox: { rows: 4 }, settings: { reports: { enquiries: { history: true } } } })
   const { clock, warehouse } = tide
   await warehouse.recordReportStates([
     { report: 'enquiries', enabled: true, offReason: undefined, history: { on: true, now: clock.now() } },
@@ -175,8 +175,8 @@ it('reads each audit trail again, without a trail of records that have not chang
   expect(trails()).toBe(asked)
 })
 
-it('marks rows of a currency that is no longer configured', { tags: 'long' }, async () => {
-  await using tide = await aTide({ settings: SETTINGS })
+it('marks rows of a currency that is no longer configured', async () => {
+  await using tide = await aTide({ sandbox: { rows: 4 }, settings: SETTINGS })
   await tide.sync('budgets')
   const context = { ...tide.context, settings: { ...tide.context.settings, currencies: ['EUR'] } }
   await reset(tide, 'budgets')
