@@ -181,7 +181,7 @@ export async function pauses(sql: Pick<Sql, 'rows'>): Promise<Pause[]> {
     FROM tidemark.report_states WHERE paused_code IS NOT NULL`)
 }
 
-/** Ends pauses of the reports `named` and all CREDENTIALS_REFUSED pauses. `onlyRefused` keeps pauses by an operator. */
+/** Ends pauses of `named`, and with them all CREDENTIALS_REFUSED pauses. `onlyRefused` keeps an operator's pauses. */
 export async function clearPauses(sql: Sql, named: readonly ReportName[], { onlyRefused = false } = {}) {
   const refused = (await pauses(sql)).filter(({ code }) => code !== 'REPORT_PAUSED').map(({ report }) => report)
   const resumed = onlyRefused ? named.filter((report) => refused.includes(report)) : named
