@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { SyncError } from '../errors.ts'
 import { folderRefused, PRIVATE_FILE, PRIVATE_FOLDER } from '../folders.ts'
 import type { Instant } from '../instant.ts'
+import { turns } from '../turns.ts'
 import { ObjectCatalog } from './catalog.ts'
 import type { CollectionPage, ItemIds } from './childLines.ts'
 import type { ScannedPage } from './scanPage.ts'
@@ -100,7 +101,7 @@ export class Spool implements AsyncDisposable {
   readonly #full: Segment[] = []
   #segments = 0
   #pages = 0
-  #tail: Promise<unknown> = Promise.resolve()
+  readonly #inTurn = turns()
 
   /** Creates `directory` when the first page is added, and deletes it when the spool is disposed. */
   constructor(directory: string, catalog: ObjectCatalog, limits: SpoolLimits) {
@@ -113,12 +114,13 @@ export class Spool implements AsyncDisposable {
     return this.#inTurn(() => this.#write(page, times, asked))
   }
 
-  async point(): Promise<SpoolPoint> {
-    await this.#tail
-    if (this.#open === undefined) return { segments: this.#segments + 1, ...NOTHING_WRITTEN }
-    const { pages, rejected } = this.#open
-    const files = this.#open.files.map(({ rows, bytes }) => ({ rows, bytes }))
-    return { segments: this.#segments, files, pages: pages.length, rejected: rejected.length }
+  point(): Promise<SpoolPoint> {
+    return this.#inTurn(async () => {
+      if (this.#open === undefined) return { segments: this.#segments + 1, ...NOTHING_WRITTEN }
+      const { pages, rejected } = this.#open
+      const files = this.#open.files.map(({ rows, bytes }) => ({ rows, bytes }))
+      return { segments: this.#segments, files, pages: pages.length, rejected: rejected.length }
+    })
   }
 
   /** Removes the rows that were added to the open segment after `point`. Completed segments are kept. */
@@ -141,21 +143,16 @@ export class Spool implements AsyncDisposable {
     return this.takeFull()
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#tail
-    const open = this.#open
-    this.#open = undefined
-    try {
-      if (open !== undefined) await closeAll(open)
-    } finally {
-      if (this.#segments > 0) await rm(this.#directory, { recursive: true, force: true })
-    }
-  }
-
-  #inTurn(work: () => Promise<void>): Promise<void> {
-    const turn = this.#tail.then(work)
-    this.#tail = turn.catch(() => undefined)
-    return turn
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#inTurn(async () => {
+      const open = this.#open
+      this.#open = undefined
+      try {
+        if (open !== undefined) await closeAll(open)
+      } finally {
+        if (this.#segments > 0) await rm(this.#directory, { recursive: true, force: true })
+      }
+    })
   }
 
   async #write(page: ScannedPage, times: PageTimes, asked: StagedPage['asked']): Promise<void> {

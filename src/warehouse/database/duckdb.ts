@@ -16,6 +16,7 @@ import {
   StatementType,
 } from '@duckdb/node-api'
 import { cancelled, isOutOfFiles, SyncError } from '../../errors.ts'
+import { turns } from '../../turns.ts'
 import { arrayOf, type Cell, jsonCell, objectOf, textCell, timeCell } from './cells.ts'
 import { databaseError, isOutdated, lockedError, OUT_OF_MEMORY, repeatConflicts } from './databaseError.ts'
 import { QueryCache } from './queryCache.ts'
@@ -62,7 +63,7 @@ export class Database implements Sql, AsyncDisposable {
     cachedRows: (sql) => this.#readCached(sql),
     rowsInOrder: (sql) => this.#read(sql, undefined, true),
   }
-  #tail: Promise<unknown> = Promise.resolve()
+  readonly #turns = turns()
   #closing = false
   #compactions = COMPACTIONS_MIN
   #damage: SyncError | undefined
@@ -208,10 +209,9 @@ export class Database implements Sql, AsyncDisposable {
 
   /** Finishes statements that are already queued, then closes. Later statements are rejected with CANCELLED. */
   async close(): Promise<void> {
-    if (!this.#closing) this.#tail = this.#tail.then(() => this.#runPostponed()).catch(() => undefined)
+    if (!this.#closing) this.#turns(() => this.#runPostponed()).catch(() => undefined)
     this.#closing = true
-    await this.#tail
-    this.#opened.dispose()
+    await this.#turns(async () => this.#opened.dispose())
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -249,9 +249,7 @@ export class Database implements Sql, AsyncDisposable {
   #inTurn<T>(work: () => Promise<T>, { runsPostponed = true } = {}): Promise<T> {
     // A statement that begins while the connection is being closed would crash the process.
     if (this.#closing) return Promise.reject(cancelled(`${this.path} is closed`))
-    const turn = this.#tail.then(runsPostponed ? () => this.#runPostponed().then(work) : work)
-    this.#tail = turn.catch(() => undefined)
-    return turn
+    return this.#turns(runsPostponed ? () => this.#runPostponed().then(work) : work)
   }
 
   async #runPostponed(): Promise<void> {
