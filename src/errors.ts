@@ -96,7 +96,7 @@ export class SyncError extends Error {
   readonly cure: string
   /** The report that has failed. Undefined if the error is not about one report. */
   readonly report: string | undefined
-  /** Plain values, such as `path`. They contain no secrets. */
+  /** Plain values for logs and `--json`, such as `path`. They contain no secrets. */
   readonly data: Readonly<Record<string, unknown>>
 
   /** @internal */

@@ -14,7 +14,7 @@ export function withWholeHints(shell: Shell, args: readonly string[]): Shell {
   const at = args.findIndex((each) => /^--config(?:=|$)/.test(each))
   const file = /=(.*)/s.exec(args[at] ?? '')?.[1] ?? args[at + 1] ?? ''
   const config = at < 0 ? '' : ` --config ${/^[\w./@:+-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`}`
-  // A hint to run `move` gets no `--config` of another command, because this file may already name the new warehouse.
+  // A hint to run `move` gets no `--config` from another command: its file may name the new warehouse, not the old one.
   const withoutConfig = args.includes('move') ? WITHOUT_CONFIG : [...WITHOUT_CONFIG, 'move']
   const complete = (text: string): string =>
     text.replaceAll(COMMAND, (_, name: string) =>

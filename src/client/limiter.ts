@@ -23,7 +23,7 @@ export interface SharedPauses {
 
 /** Minimum time between two reads of the shared pauses. A pause of another process may go unnoticed for this long. */
 const SHARED_CHECK_EVERY_MS = 250
-/** If the shared pauses cannot be read within this time, the request is sent without them. */
+/** If the pauses of other processes cannot be read within this time, the request is sent: the store may be down. */
 const SHARED_CHECK_MS_MAX = 500
 
 export interface Permit extends Disposable {

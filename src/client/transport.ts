@@ -273,7 +273,7 @@ function cureOf(reason: string): string {
 function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   if ('code' in error && typeof error.code === 'string') return error.code
-  // The data of a parser error contains parts of the response, so it is not used.
+  // A parser error contains a part of the response, which can have private data. So only this code is reported.
   if (error.name === 'HTTPParserError') return 'NOT_HTTP'
   return error instanceof AggregateError ? codeOf(error.errors[0]) : undefined
 }

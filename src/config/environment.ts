@@ -116,7 +116,7 @@ const isMap = (value: unknown): value is Record<string, unknown> =>
 export function flatSettings(value: unknown): unknown {
   if (!isMap(value) || !isMap(value['warehouse'])) return value
   const { lake, ...others } = value['warehouse']
-  // A setting that is also set outside the section gets a name such as `warehouse.data`, which the schema rejects.
+  // If `lake_data` is set too, `data` is named `warehouse.data`, so that the schema rejects the second value.
   const nameOf = (key: string) => `${`lake_${key}` in value ? 'warehouse.' : 'lake_'}${key}`
   const ofLake = Object.fromEntries(Object.entries(others).map(([key, set]) => [nameOf(key), set]))
   const warehouse = typeof lake === 'string' && /^postgres(?:ql)?:/.test(lake) ? `ducklake:postgres:${lake}` : lake

@@ -19,7 +19,7 @@ export type Sources = Awaited<ReturnType<typeof readSources>>
 
 /**
  * Reads `file`, else the file in TIDEMARK_CONFIG, else `tidemark.yaml`, which may be missing. Throws CONFIG_INVALID if
- * a file cannot be read. The returned `env` has the non-empty variables of the process, and then those of `.env`.
+ * a file cannot be read. The returned `env` has all non-empty variables. Those of the process win over `.env`.
  */
 export async function readSources({ file, env, cwd }: ConfigSources) {
   const named = file ?? (env['TIDEMARK_CONFIG'] === '' ? undefined : env['TIDEMARK_CONFIG'])

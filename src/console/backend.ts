@@ -1,4 +1,4 @@
-/** The console's backend: the warehouse in the process that owns it, elsewhere the published copy and the queue. */
+/** The console reads the owner's warehouse, or the published copy in other workers, whose commands the owner runs. */
 import type { ReportName } from '../../schema/index.ts'
 import type { OperationRequest, Reply, RunningRun } from '../operations/contract.ts'
 import type { Caller } from '../operations/engine.ts'

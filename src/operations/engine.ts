@@ -34,7 +34,7 @@ export interface Engine {
   /** Stops an active or waiting run. Returns what was stopped, such as `a run`. Only a worker has this method. */
   cancel?(id: string): Promise<string | undefined>
   cancelledBefore?(id: string): string | undefined
-  /** Starts runs after a resume or a reset. Only a worker has this method. Otherwise, the next sync runs them. */
+  /** Starts runs after a resume or a reset. Only a worker has this method: a command leaves runs to the next sync. */
   restart?(reports: readonly ReportName[]): Promise<void>
   inTurn<T>(work: () => Promise<T>): Promise<T>
 }

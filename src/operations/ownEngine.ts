@@ -16,7 +16,7 @@ import { carryOut } from './operations.ts'
 
 const WINDOWS_AT_ONCE = 4
 
-/** Executes the operation. Throws CANCELLED after an abort, even if the operation has already ended. */
+/** Executes the operation. Always throws CANCELLED after an abort, because the answer could lack results. */
 export async function performHere<R extends ActingRequest>(
   request: R,
   caller: Caller,

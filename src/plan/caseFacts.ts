@@ -130,7 +130,7 @@ export function learnCounted(given: Case): PagingProfile {
 export const countMax = ({ slice, terms }: Case): number =>
   slice.rowsExpected === undefined ? terms.loadRowsMax : PLANNED_LOADS_MAX * terms.loadRowsMax
 
-/** Returns whether a walk from the last page to page 1 found as many rows as its pages can have, so it missed none. */
+/** Returns whether a walk back from the last page found all rows. Example: 3 × 500 + 20, if page 4 has 20 rows. */
 export function isCountMet(given: Case): boolean {
   const { counted } = given.seen.found
   const total = lastPageFound(given)?.total

@@ -22,7 +22,7 @@ export function mergedRanges(notes: readonly CreationRange[]): readonly Creation
   return ranges
 }
 
-/** Returns the ranges whose row counts differ. Yields a time; `next` expects the service's row count up to then. */
+/** Returns the ranges whose row counts differ. Yields times: pass the service's row count up to each time to `next`. */
 export function* searchDiffering(
   ranges: readonly CreationRange[],
   total: number,

@@ -10,7 +10,7 @@ export interface PagingProfile {
   readonly longestOfRun: number
   /** Rows in the longest response that is proven complete: requests for parts of its span returned no other row. */
   readonly wholeRows: number
-  /** Audit reports only: whether a page after the last one has rows. Tested if two pages in a row are equal. */
+  /** Audit reports only. `rows`: even a page past the end has rows, so the service ignores page numbers. */
   readonly behindLastPage?: 'nothing' | 'rows' | undefined
 }
 

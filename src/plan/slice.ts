@@ -11,7 +11,7 @@ export interface Slice {
   readonly rowsExpected?: number | undefined
   /** Set if many rows of the slice have the same time (a heap). A cut can't separate them, so pages are read twice. */
   readonly heap?: 'somewhere' | 'at its end' | undefined
-  /** Whether the number of pages may prove an old slice without a total. False once a count failed or rows moved. */
+  /** Whether an old slice without a total may be counted by its last page: page 4 with 20 rows means 3 × 500 + 20. */
   readonly mayCount?: boolean
 }
 

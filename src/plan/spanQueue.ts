@@ -52,7 +52,7 @@ export class SpanQueue {
   #isHead = false
   #failures = 0
   #lastOverfullTotal: number | undefined
-  /** Number of consecutive times that a shorter slice still had over `STUCK_SHARE` of the longer slice's rows. */
+  /** How often in a row a shortened slice kept over `STUCK_SHARE` of its rows, as if all had one time (`seemsHeap`). */
   #heapSigns = 0
   #sparseInARow = 0
   /** Length (µs) of the last slice that had neither few nor too many rows. */
@@ -120,7 +120,7 @@ export class SpanQueue {
     if (!isSparse) this.#lastOverfullTotal = undefined
     if (!isSparse) this.#heapSigns = 0
     this.#sparseInARow = isSparse ? this.#sparseInARow + 1 : 0
-    // Ignores a slice that has more rows than a page: many of them have the same time, so its density is not typical.
+    // Larger slices are not typical: either many rows have the same time, or an old span was counted without a cut.
     if (rows <= this.#pageRows || this.#pagesEach > 1) {
       const from = Math.max(span.since, Math.min(this.#earliestStamp ?? span.since, span.until - 1))
       this.#density.saw(span.until - from, rows)

@@ -22,7 +22,7 @@ export interface SampleQuestion {
   readonly rowsPlanned: number
   /** True if earlier slices predict the rows of this slice, and predict at least a third of a page. */
   readonly isKnown: boolean
-  /** Number of consecutive slices that had too many rows, including this slice. */
+  /** How many slices in a row had too many rows for one response, including this one. The next one gets shorter. */
   readonly failures: number
 }
 

@@ -37,11 +37,11 @@ const WARRANTS = `
   LEFT JOIN (${MISFITS}) v USING (report)
   WHERE list_contains(${READ_REPORTS}, s.report) ORDER BY s.report`
 
-/** Returns the completeness of each report that the statement reads. Returns [] for EXPLAIN and schema `tidemark`. */
+/** Returns how complete each report in the statement is. [] if it reads none: EXPLAIN, or `FROM tidemark.runs`. */
 export const warrantsOf = (sql: Pick<Sql, 'rows'>, statement: string): Promise<Warrant[]> =>
   sql.rows<Warrant>(WARRANTS, [statement])
 
-/** Returns a warrant in words. Example: `events: complete up to 2026-01-31T06:00:00Z; deletions show by flag`. */
+/** Describes how complete a report is. Example: `audit_entries: never read to its end; deletions do not show`. */
 export function warrantText({ report, complete_up_to: mark, ...warrant }: Warrant): string {
   const { gaps, deletes_visible: deletes, rejected, misfits, not_running_because: stopped } = warrant
   const parts = [

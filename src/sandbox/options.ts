@@ -61,7 +61,7 @@ const Options = z.object({
   timeStyle: oneOf(TIME_STYLES).optional(),
   /** `cents`: realistic prices. `long`: also amounts whose digits a double cannot store. */
   amounts: oneOf(AMOUNTS).default('long'),
-  /** Declarations of other reports (`defineReport`). The sandbox generates their rows. */
+  /** Declarations of your own reports (`defineReport`). The sandbox serves these reports with generated rows. */
   declared: z.custom<readonly DeclaredReport[]>().default(() => []),
   /** If true, a parameter that is not in the specification is an error. If false, it is ignored. */
   strictParameters: z.boolean().default(true),

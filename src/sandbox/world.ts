@@ -195,7 +195,7 @@ export class World {
     return { report, key: row.key, action }
   }
 
-  /** Sets a changed row's stamps and records the change. If a collection of an event changed, sets only `aggregate`. */
+  /** Sets a changed row's stamps and records the change. An event keeps `modified` if only a collection has changed. */
   #stamp(row: Row, action: string, { fields = {}, at = this.#nowTicks(), collection }: StampOptions = {}): WorldChange {
     const { report } = row.table
     const back = at - (this.#clock.back?.() ?? 0)

@@ -86,7 +86,7 @@ export function copySpliced(
   return at + bytes.copy(out, at, done, to)
 }
 
-/** Parses the bytes of one page. After each value, `kind` and `whole` describe this value. */
+/** Parses the bytes of one page. After a value, `kind` is its type. After a number, `whole` is also set. */
 export class JsonBytes {
   readonly bytes: Buffer
   readonly splices: Splice[] = []

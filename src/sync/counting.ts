@@ -84,7 +84,7 @@ async function findRows(comparison: Comparison, acceptedDifference: number): Pro
   const total = await totalUpTo(reading, until)
   const { kind } = await totalOfCreated(reading)
   if (kind === 'undated') return UNDATED
-  // Up to `until`, counts differ only by the accepted number. So the missing rows were created after this time.
+  // If the counts of rows created up to `until` differ as at the last comparison, the new difference is in later rows.
   if (total === undefined || total - notes.reduce((sum, { rows }) => sum + rows, 0) === acceptedDifference)
     return 'recent rows'
   if (kind === 'unknown') return 'totals that change'

@@ -35,7 +35,7 @@ export async function openCoverage(
   return { until: coverage.refillUntil, record, endReset: coverage.because.includes('reset') ? endReset : undefined }
 }
 
-/** Stores the privacy rules for a backfill that precedes the first run. Removes values that have become private. */
+/** Stores the privacy rules of a backfill before the first run. Removes values of earlier backfills if now private. */
 export async function storeSettings(context: SyncContext, report: ReportName, scope: string): Promise<void> {
   const { warehouse, fence } = context
   const { mark } = await warehouse.books.lastWindow(report, scope)

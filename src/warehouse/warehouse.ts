@@ -269,7 +269,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => this.#fenced(ending.fence, (sql) => endReconcile(sql, ending)))
   }
 
-  /** Resets a report (load/reset.ts). Its active runs can't commit any more. Returns the number of stored rows. */
+  /** Makes the next runs read all rows again (load/reset.ts). Active runs can't commit. Returns the rows before. */
   reset(request: ResetRequest): Promise<number> {
     return this.#changingColumns(undefined, async (sql) => {
       for (const kind of ['incremental', 'backfill', 'reconcile'] as const) {

@@ -1,4 +1,4 @@
-/** Stages a window of a backfill with a manifest. The process that has the warehouse open loads the staged files. */
+/** Reads a window of a backfill into files with a manifest. The process that has the warehouse open loads the files. */
 import { randomUUID, createHash } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'

@@ -121,7 +121,7 @@ type Stamps = Map<RowKey | undefined, readonly string[]>
 const missingFrom = (slices: readonly ProvenSlice[], keys: readonly RowKey[]): readonly RowKey[] =>
   keys.filter((key) => !slices.some((slice) => slice.keys.has(key)))
 
-/** Returns a sink that collects row stamps, even from walks that are not proven. Rejected rows have no stamps. */
+/** Returns a sink that collects row stamps ([] for a rejected row), also of unproven walks: a returned row exists. */
 function collectStamps(report: Declaration): RowSink & { readonly stamps: Stamps } {
   const stamps: Stamps = new Map()
   const add = async ({ page }: FetchedPage): Promise<void> => {

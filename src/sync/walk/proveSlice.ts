@@ -1,4 +1,4 @@
-/** Proves that a slice is complete: reads pages as src/plan/judge.ts decides, until it is proven or must be cut. */
+/** Reads a slice's pages until src/plan/judge.ts finds that no row is missing, or cuts the slice into smaller ones. */
 import { SyncError } from '../../errors.ts'
 import { formatInstant } from '../../instant.ts'
 import { unobserved } from '../../observe.ts'
@@ -164,7 +164,7 @@ class SliceReading {
     return { stage: 'page 1', attempt: 1, walk, claim, sentNumber: first.sent, found: {} }
   }
 
-  /** Reads all pages from the last one back to page 1. Reuses the response for the last page if that page is short. */
+  /** Reads from the last page back to page 1. A full last page is read again, after the empty page behind it. */
   async #walkBack(): Promise<void> {
     const { source, slice } = this
     const last = this.#last as FoundPage

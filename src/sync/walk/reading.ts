@@ -89,7 +89,7 @@ export class Reading implements AsyncDisposable {
     return earliest(clock, this.source.pages.firstServedAt ?? clock)
   }
 
-  /** Yields the proven slices of the spans. `axis` selects the filter: by modification (`window`) or creation time. */
+  /** Cuts the spans into slices and yields each one when proven. `axis`: the time to filter by, modified or created. */
   slices(axis: SliceSource['axis'], spans: readonly Span[]): AsyncGenerator<ProvenSlice, void> {
     return provenSlices({ ...this.source, axis }, spans)
   }
@@ -176,7 +176,7 @@ export async function totalOfCreated(reading: Reading): Promise<CreationTotal> {
   for (let attempt = 1; attempt <= context.settings.limits.walkAttemptsMax; attempt += 1) {
     const clock = await serviceClock(context, plan.declaration, { currency: plan.scope })
     const created = { since: undefined, until: plusMs(clock, CLOCK_GRAIN_MS) }
-    // Requests the total of all rows before and after: an added row could hide that another row has no creation time.
+    // A row that is added between two requests could make totals equal. So the total of all rows is requested twice.
     const before = await totalNow(reading)
     const total = await totalNow(reading, { created })
     const isSame = total !== undefined && before === (await totalNow(reading))

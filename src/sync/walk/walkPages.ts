@@ -110,7 +110,7 @@ export class PageWalk {
     })
   }
 
-  /** Returns whether the page repeats the page before. False for pages of one row: the walk notices a repeated key. */
+  /** Returns whether the page repeats the page before. False for pages of one row: the row may have moved here. */
   #repeatsLast({ number, page }: FetchedPage): boolean {
     const last = this.#last
     if (last === undefined || number !== last.number + 1 || page.rowCount === 0) return false

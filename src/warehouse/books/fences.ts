@@ -40,7 +40,7 @@ export class Fences {
     const epoch = Math.max(stored?.epoch ?? 0, this.#newest.get(place)?.epoch ?? 0) + 1
     // A later process can continue a backfill or a reconcile, so the fences of these runs are stored immediately.
     if (!this.#isAlone || kind !== 'incremental') await write(sql, { report, kind, epoch, holder })
-    // A fence of an incremental run is stored by `check`, in the run's first transaction, which saves a transaction.
+    // To avoid an extra transaction, `check` stores the fence of an incremental run in the run's first transaction.
     else this.#newest.set(place, { epoch, holder })
     return { report, kind, epoch }
   }

@@ -93,7 +93,7 @@ export async function knownLayout(sql: Pick<Sql, 'rows'>, path: string, movedFro
   })
 }
 
-/** Throws WAREHOUSE_NEWER or MOVE_UNFINISHED, and WAREHOUSE_MISSING if a lake has no tables yet. */
+/** Checks that tables can be read. Throws WAREHOUSE_NEWER, MOVE_UNFINISHED or, for an empty lake, WAREHOUSE_MISSING. */
 export async function checkLayout(database: Pick<Database, 'rows' | 'path' | 'isShared'>): Promise<void> {
   const layout = await knownLayout(database, database.path)
   // Another process may be creating this lake. The lake then exists for a moment without its tables.

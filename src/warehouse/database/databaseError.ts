@@ -34,7 +34,7 @@ export function databaseError(thrown: unknown, path: string): SyncError {
     const cure = 'Check that PostgreSQL runs and can be reached. The worker then continues by itself.'
     return new SyncError('LAKE_BUSY', `the catalogue of ${path} cannot be reached: ${reason}`, { cure })
   }
-  // DuckDB's message quotes rows, which can match any pattern below. So this test is above, and omits the message.
+  // The message of a lost commit quotes rows, which could match a pattern below, and which an error must not contain.
   if (LOST_COMMIT.test(message)) {
     const cure = 'This load stored nothing; the next run reads its rows again.'
     return new SyncError('LAKE_BUSY', `${path}: another loader committed first`, { cure })

@@ -39,7 +39,7 @@ export type AroundStatement = <T>(sql: string, run: () => Promise<T>) => Promise
 /** Receives some rows of a query result. Returns false if it needs no more rows. */
 export type TakeRows = (rows: readonly (readonly Cell[])[], columns: readonly string[]) => Promise<boolean>
 
-/** Computes the maximum compactions of a table in a COMMIT (`max_vacuum_tasks`) from the transaction's result. */
+/** Returns how many compactions a COMMIT may do (`max_vacuum_tasks`). The number grows with the replaced rows. */
 type CompactionLimit<T> = (result: T) => number
 
 /** Makes DuckDB join tables in written order. DuckDB's own order is bad, because it assumes 42 rows in any file. */

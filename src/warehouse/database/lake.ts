@@ -135,7 +135,7 @@ const ACCESS = {
 const OTHER_FORMAT = /catalog version is '?(\d+\.\d+)[^,]*,.* version '?(\d+\.\d+)/
 
 const RETRYABLE = /already exists|locked|duplicate key|conflict|23505/i
-/** DuckLake's message for a lake that is missing or being created. A reader gives up, as it can't create a lake. */
+/** DuckLake's message for a missing or half-made lake. A writer tries again, because another process is creating it. */
 const HALF_MADE = /does not exist/i
 const NO_LAKE = /^Invalid Input Error: Existing DuckLake at .* does not exist/
 const OTHER_DATA = /DATA_PATH parameter "(.*?)\/?" does not match existing data path in the catalog "(.*?)\/?"/

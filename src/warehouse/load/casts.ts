@@ -27,7 +27,7 @@ export const trimmed = (value: string): string => `trim(${value}, E' \\t\\r\\n')
 /** Pattern of a JSON number. Leading zeros are also allowed, and digits may be missing before or after the point. */
 const NUMBER = '-?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,3})?'
 
-/** A number with a larger exponent is a misfit in columns of type BIGINT and DECIMAL(38,9). */
+/** DECIMAL(38,9) has 29 digits before the point. 60 leaves room for unusual forms, such as `0.001e30`. */
 const EXPONENT_MAX = 60
 
 /** Returns SQL that computes `value` once and names it `as`. `body` receives the name and returns SQL that uses it. */

@@ -57,7 +57,7 @@ async function countedCreations(sql: Sql, place: CountPlace, { recent, until }: 
 
 const KEYS_AT_ONCE = 10_000
 
-/** Stores in which range of creation times each row was read. Returns the keys of those rows that are not stored. */
+/** Stores for each read row the range of creation times that was requested. Returns keys that the table lacks. */
 async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys }: ReadSpan): Promise<string[]> {
   const [since, until] = [span.since === undefined ? 'NULL::TIMESTAMPTZ' : time(span.since), time(span.until)]
   const all = [...keys]

@@ -123,7 +123,7 @@ export class FieldSql {
       : `nullif('{' || concat_ws(',', ${members.join(', ')}) || '}', '{}')::JSON`
   }
 
-  /** Returns SQL that computes the row's fingerprint from this row only, so that it is equal in each load. */
+  /** Returns SQL for the row's fingerprint. It reads only this row, so that an unchanged row keeps its fingerprint. */
   rowHash(shapeHash: string): string {
     const parts = this.#catalog.fields.map(
       (field) => `CASE WHEN ${rawSql(field)} IS NULL THEN 0::UBIGINT ELSE ${this.#hash(field)} END`,

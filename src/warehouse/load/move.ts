@@ -19,7 +19,7 @@ export interface MovedTable {
   readonly copied: boolean
 }
 
-/** Marks a new warehouse as not filled. Stores the source's prefix for long numbers, as row hashes depend on it. */
+/** Marks a new warehouse as not filled. Keeps the source's `numberMark`, which row hashes of long numbers contain. */
 export const beginMove = (sql: Sql, numberMark: string): Promise<void> =>
   sql.run(`
     INSERT INTO tidemark.layout VALUES (${UNFILLED}, now());

@@ -23,7 +23,7 @@ export interface ResetRequest {
 const BOOKS_OF_ROWS =
   'marks windows covered coverage absences creations countings followed skipped_records misfits rejected_rows'
 
-/** Deletes all rows, or marks them as unread. Call this in a transaction. Returns how many rows were stored before. */
+/** Deletes all rows (`empty`), or lets the next runs read them again. Returns the rows before. Needs a transaction. */
 export async function resetReport(sql: Sql, request: ResetRequest): Promise<number> {
   const { report: named, empty, now, serviceNow } = request
   const report = reportOf(named)

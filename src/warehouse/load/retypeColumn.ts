@@ -154,7 +154,7 @@ function newExtraSql({ column, numberMark }: ColumnReading, place: string, rerea
     FROM ${reread} r WHERE r.tid = t.rowid AND (r.stays OR r.is_in_json)`
 }
 
-/** Returns SQL that replaces the column's misfits by those in `reread_0`. Keeps misfits whose value was not stored. */
+/** Returns SQL that replaces the column's rows in `tidemark.misfits`. Keeps rows without a value (exclude_payload). */
 function replaceMisfitsSql({ table, target, column, type }: ColumnReading, isListed: string): string {
   const ofColumn = `"table" = ${text(target)} AND "column" = ${text(column.name)} AND value IS NOT NULL`
   return `

@@ -172,7 +172,7 @@ async function changesNotStored(sql: Sql, table: string, changes: readonly Colum
   })
 }
 
-/** Maximum number of fields recorded as `frozen` per table, because a service may use ids as field names. */
+/** Maximum per table of fields recorded as `frozen` (no new column). A service with ids as field names has no end. */
 const FROZEN_RECORDED_MAX = 500
 
 function historySql(change: ColumnChange): string {

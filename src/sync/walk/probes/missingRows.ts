@@ -27,7 +27,7 @@ export async function probeNarrower({ source, slice, first }: ProbedSlice, walk:
       if (requests === NARROWER_REQUESTS_MAX) return 'moved'
       requests += 1
       const page = await read(span)
-      // A service that ignores page numbers and limits its responses returns missing rows for a smaller span.
+      // The walks lack these rows. They were added later or, if the whole span still lacks them, hidden by a row limit.
       const others = idsOf(page).filter(isNew)
       if (others.length > 0) {
         const now = await read(slice.span)
@@ -42,14 +42,14 @@ export async function probeNarrower({ source, slice, first }: ProbedSlice, walk:
 
 const idsOf = (page: ScannedPage): (string | number)[] => [...page.keys, ...keylessOf(page)]
 
-/** Tests a total that exceeds the rows found. Returns `add up` if the totals of the span's parts have the same sum. */
+/** Tests whether to trust a total above the number of rows found: the totals of the span's parts `add up` to it. */
 export async function probePartTotals({ source, slice }: ProbedSlice, parts: readonly Span[], before: number) {
   const totalOf = async (span: Span) =>
     (await source.pages.read(questionFor(source, span), 1)).page.envelope.totalCount ?? 0
   let sum = 0
   for (const part of parts) sum += await totalOf(part)
   const now = sum === before ? before : await totalOf(slice.span)
-  // If the total changed meanwhile, a sum between both totals is accepted.
+  // If rows were added or deleted since `before`, the parts may add up to any number between the old and new total.
   return sum >= Math.min(before, now) && sum <= Math.max(before, now) ? 'add up' : 'differ'
 }
 
