@@ -18,7 +18,8 @@ import { LAYOUT } from '../../src/warehouse/books/layout.ts'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
 import { spillFolderOf } from '../../src/warehouse/database/warehouseFile.ts'
 import { liveRows } from '../support/held.ts'
-import { aTide } from '../support/tide.ts'
+import { aSmallDisk, fill, mayMount, type SmallDisk } from '../support/smallDisk.ts'
+import { aTide, type Tide } from '../support/tide.ts'
 import { GIVE_UP, handOver, saidUnprivileged } from '../support/unprivileged.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { copyWarehouse } from '../support/templates.ts'
@@ -112,6 +113,22 @@ import { text } from 'node:stream/consumers'
       )
     },
   }
+}
+
+const CAN_MOUNT = await mayMount()
+
+/** Copies the warehouse and its log to `path` after loads, as a killed owner leaves them. DuckDB spills in the replay. */
+async function aKilledOwner(path: string): Promise<Tide> {
+  const killed = await aTide()
+  // The first COMMIT after a publication reserves memory for new rows, and so does the replay of its log.
+  await killed.sync('events', 'enquiries')
+  await killed.warehouse.publish(killed.config.published)
+  killed.clock.pass(60_000)
+  for (const report of ['events', 'enquiries'] as const)
+    killed.sandbox.world.edit(report, killed.sandbox.world.liveKeys(report)[0] as number)
+  await killed.sync('events', 'enquiries')
+  for (const log of ['', '.wal']) await copyFile(`${killed.config.warehouse}${log}`, `${path}${log}`)
+  return killed
 }
 
 describe('a warehouse', () => {
@@ -316,21 +333,28 @@ describe('a warehouse', () => {
   it('keeps what DuckDB spills while it replays the log of a killed owner', async () => {
     await using folder = await aFolder()
     const path = join(folder.path, 'warehouse.duckdb')
-    await using killed = await aTide()
-    // The first COMMIT after a publication reserves memory for new rows, and so does the replay of its log.
-    await killed.sync('events', 'enquiries')
-    await killed.warehouse.publish(killed.config.published)
-    killed.clock.pass(60_000)
-    for (const report of ['events', 'enquiries'] as const)
-      killed.sandbox.world.edit(report, killed.sandbox.world.liveKeys(report)[0] as number)
-    await killed.sync('events', 'enquiries')
-    for (const log of ['', '.wal']) await copyFile(`${killed.config.warehouse}${log}`, `${path}${log}`)
+    await using killed = await aKilledOwner(path)
     await using warehouse = await Warehouse.open({ path, memory: '40MB', threads: 1 })
     const [spill = ''] = (await readdir(folder.path)).filter((each) => each.startsWith('warehouse.duckdb.spill'))
     expect(await readdir(join(folder.path, spill))).not.toEqual([])
     await warehouse.rows('CHECKPOINT')
     expect(await liveRows({ warehouse }, 'enquiries')).toBe(await liveRows(killed, 'enquiries'))
   })
+
+  it.skipIf(!CAN_MOUNT)(
+    'removes what a killed owner had spilled, although it fills the disk and DuckDB would spill while it replays the log',
+    { tags: 'long' },
+    async () => {
+      await using disk = (await aSmallDisk(32)) as SmallDisk
+      const path = join(disk.path, 'warehouse.duckdb')
+      await using killed = await aKilledOwner(path)
+      await mkdir(`${path}.spill-of-a-killed-one`)
+      await fill(`${path}.spill-of-a-killed-one/rows`)
+      await using warehouse = await Warehouse.open({ path, memory: '40MB', threads: 1 })
+      expect((await readdir(disk.path)).filter((each) => each.includes('.spill'))).toHaveLength(1)
+      expect(await liveRows({ warehouse }, 'enquiries')).toBe(await liveRows(killed, 'enquiries'))
+    },
+  )
 
   it('replays a log that needs more memory than its limit, because the killed owner had raised the limit', async () => {
     await using folder = await aFolder()

@@ -41,7 +41,7 @@ const REPLAY_MEMORY_FACTOR = 4
 /** Opens the file, with more memory if the replay of its log needs it: the killed owner may have raised its limit. */
 export async function openFile(path: string, options: DatabaseOptions): Promise<Database> {
   return Database.open(path, options).catch(async (error: unknown) => {
-    if (asSyncError(error).code !== 'WAREHOUSE_MEMORY') throw error
+    if (!['WAREHOUSE_MEMORY', 'DISK_FULL'].includes(asSyncError(error).code)) throw error
     const memory = options.memory.replace(/[\d.]+/, (amount) => String(REPLAY_MEMORY_FACTOR * Number(amount)))
     const database = await Database.open(path, { ...options, memory })
     // If DuckDB can't free enough memory, this statement fails and the limit stays higher.
