@@ -87,6 +87,21 @@ describe('tidemark changes', () => {
     expect(refused.stderr).toContain('not on the list of functions for readers')
   })
 
+  it('refuses a table too many and a cursor file of other reports before anything is read', async () => {
+    await using world = await aWorld()
+    await writeFile(path.join(world.folder, 'events.cursor'), '99-0123456789ab events\n')
+    await writeFile(path.join(world.folder, 'empty.cursor'), '')
+    for (const [args, words] of [
+      [['events', 'budgets', '--format', 'csv'], 'csv has the changes of one table'],
+      [['events', '--format', 'parquet', '--output', 'x.parquet', '--follow'], 'cannot be followed'],
+      [['budgets', '--cursor-file', 'events.cursor'], 'events.cursor is no cursor file of budgets'],
+      [['events', '--cursor-file', 'empty.cursor'], 'empty.cursor is no cursor file'],
+    ] as const) {
+      const stderr = expect.stringContaining(words) as string
+      expect(await world.run('changes', ...args)).toMatchObject({ code: 2, stderr })
+    }
+  })
+
   it('refuses what is no cursor, a lost state, several tables as CSV, and parquet without a file; names a report that is off', {
     tags: 'long',
   }, async () => {

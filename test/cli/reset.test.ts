@@ -7,7 +7,7 @@ const rowsOf = async (world: World, from: string): Promise<string> => {
   return stdout.split('\n')[1] ?? ''
 }
 
-it('does nothing without a confirmation, for an unknown report, or for one that is off', async () => {
+it('does nothing without a confirmation, for an unknown report, or for one that is off; with one, names the rows', async () => {
   await using world = await aWorld({ sandbox: { rows: 5 }, settings: { reports: { budgets: { enabled: false } } } })
   await world.run('sync', 'events')
   const unsure = await world.run('reset', 'events', '--empty')
@@ -17,8 +17,15 @@ it('does nothing without a confirmation, for an unknown report, or for one that 
   expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining('did you mean') })
   const off = await world.run('reset', 'budgets', '--yes')
   expect(off).toMatchObject({ code: 2, stderr: expect.stringContaining('Remove "enabled: false"') })
-  expect(await rowsOf(world, 'events')).not.toBe('0')
+  const rows = await rowsOf(world, 'events')
+  expect(rows).not.toBe('0')
   expect(await rowsOf(world, "tidemark.orders WHERE what = 'reset'")).toBe('0')
+  const kept = await world.run('reset', 'events', '--yes')
+  expect(kept.stdout).toBe(`events: ${rows} rows to read again; next: tidemark sync events\n`)
+  expect(await rowsOf(world, 'events')).toBe(rows)
+  const gone = await world.run('reset', 'events', '--empty', '--yes')
+  expect(gone.stdout).toBe(`events: ${rows} rows deleted; next: tidemark sync events\n`)
+  expect(await rowsOf(world, 'events')).toBe('0')
 })
 
 it('without a worker the next sync reads all rows; readers have rows all the time, or none with --empty', {

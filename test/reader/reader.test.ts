@@ -28,6 +28,7 @@ describe('a reader', () => {
     ['SELECT sum(event_id) OVER (ORDER BY event_id) FROM events LIMIT 2', '[[1],[3]]'],
     ['PIVOT (SELECT 1 AS n, true AS yes) ON yes IN (true, false) USING count(*)', '[[1,1,0]]'],
     ["SELECT histogram(n) FROM (VALUES ('x')) rows(n)", '[[{"x":1}]]'],
+    ["SELECT count(*) FROM changes.events('start') WHERE _change = 'insert'", '[[20]]'],
     ["SELECT count(*) FROM information_schema.tables WHERE table_name = 'freshness'", '[[1]]'],
     ["SELECT current_setting('enable_external_access'), current_setting('lock_configuration')", '[[false,true]]'],
   ])('runs %s', async (sql, rows) => {
@@ -52,6 +53,7 @@ describe('a reader', () => {
       "SELECT (SELECT content FROM read_text('FOLDER/other.csv'))",
       /^read_text is not/,
     ],
+    ['reads no table whose name is a text', "FROM tidemark.changes('events', 'start')", /^changes is not on the list/],
     ['lists no folder', "FROM glob('FOLDER/*')", /^glob is not/],
     ['asks no host', "FROM read_csv('http://127.0.0.1:1/x.csv')", /^read_csv is not/],
     ['attaches nothing', "ATTACH 'FOLDER/other.duckdb' AS mine", /this is ATTACH$/],
