@@ -81,7 +81,7 @@ export class Limiter {
     return await waiter.promise
   }
 
-  /** Returns the remaining shared pause (ms), or 0 if it was read under `SHARED_CHECK_EVERY_MS` ago and is obeyed. */
+  /** Returns the remaining shared pause (ms), or 0 after a recent read, whose pause `#hold` already obeys. */
   async #sharedPauseMs(): Promise<number> {
     const pauses = this.#rules.sharedPauses
     const isFresh = this.#clock.monotonicMs() - this.#sharedCheckedMs < SHARED_CHECK_EVERY_MS

@@ -1,4 +1,4 @@
-/** The console reads the owner's warehouse, or the published copy in other workers, whose commands the owner runs. */
+/** Connects the console to the data. The owner uses its warehouse; other workers read the copy and ask the owner. */
 import type { ReportName } from '../../schema/index.ts'
 import type { OperationRequest, Reply, RunningRun } from '../operations/contract.ts'
 import type { Caller } from '../operations/engine.ts'

@@ -39,7 +39,7 @@ export interface Engine {
   inTurn<T>(work: () => Promise<T>): Promise<T>
 }
 
-/** Log, traces and outcomes of an operation that the calling process executes itself. */
+/** Where an operation logs, traces and reports outcomes if the calling process executes it. */
 export interface Surroundings extends AsyncDisposable {
   readonly log: GuardedLog
   readonly observe?: Observe | undefined

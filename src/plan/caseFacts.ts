@@ -88,7 +88,7 @@ export const mayHideRows = (given: Case): boolean => {
   const hasNothingNewOnPage2 = stage === 'page 2' && walk.freshOnLastPage === 0
   const isOnly = hasNothingNewOnPage2 || lastPageFound(given)?.number === 1
   const isSurelyLast = claim === 'all unless clamped' && walk.lastRowsSent === 0
-  // If the search found that page 1 is the last page, it is complete if a longer response was complete (`wholeRows`).
+  // If a search found no page 2, page 1 may lack rows unless a longer response was proven complete (`wholeRows`).
   const isUnproven = hasNothingNewOnPage2 || walk.firstRows >= profile.wholeRows
   return isOnly && isUnproven && walk.firstRows > 1 && !isSurelyLast && isWide(given)
 }
@@ -110,7 +110,7 @@ export function learnWalked(given: Case): PagingProfile {
   return isPaged && walk.repeats === 0 && walk.distinct > walk.firstRows ? learnFull(given) : given.profile
 }
 
-/** Returns the profile after two equal walks. Raises `fullPageRows` if a last page of that length was not full. */
+/** Returns the profile after two equal walks. Raises `fullPageRows` if a last page, which is not full, is as long. */
 export function learnAgreed({ profile, seen: { walk } }: Case): PagingProfile {
   const { fullPageRows = Number.POSITIVE_INFINITY, longestOfRun } = profile
   const isOutdated = walk.lastRows >= fullPageRows && walk.lastRows < longestOfRun

@@ -54,7 +54,7 @@ export function reachesBack(window: Window, before: Before, cut: { clock: Instan
   return window.since === undefined || (since !== undefined && window.since <= since)
 }
 
-/** Returns the mark after a proven window: at most `clock - settleMs`, as later edits may not show. Never moves back. */
+/** Returns the mark after a proven window: at most `clock - settleMs`, as later edits may be missing. Never falls. */
 export function markAfter(mark: Instant | undefined, window: Window, settleMs: number): Instant {
   const reached = earliest(window.until, minusMs(window.clock, settleMs))
   if (mark !== undefined) return latest(mark, reached)

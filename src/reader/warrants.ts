@@ -10,7 +10,7 @@ export const Warrant = z.object({
   complete_up_to: z.string().nullable(),
   /** Number of time ranges before the mark that were not read. */
   gaps: z.number(),
-  /** How deletions become visible: `flag`, `diff`, `absence` or `none`. */
+  /** How deletions are found. `flag`: in the row. `diff`: reads differ. `absence`: rows are missing. `none`: never. */
   deletes_visible: z.string().nullable(),
   rejected: z.number(),
   misfits: z.number(),

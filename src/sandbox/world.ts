@@ -22,7 +22,7 @@ export interface WorldChange {
 /** The present time, and two values that faults change while the sandbox runs. */
 export interface WorldClock {
   readonly now: () => Ticks
-  /** Returns the ticks to subtract from new modification times (fault `stamps-back`). For events, from `aggregate`. */
+  /** Returns the ticks to subtract from new modification times (fault `stamps-back`). In events, only `aggregate`. */
   readonly back?: () => Ticks
   /** Returns the number of the exchange rate table in use, which is 0 unless the fault `fx` is active. */
   readonly rateTable?: () => number

@@ -42,7 +42,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     if (deletesEveryMs > 0 || (state?.failures ?? 0) > 0 || state?.stopped !== undefined) await record()
     return false
   }
-  // If every run compares (`restMs` 0), equal counts are not recorded: the previous run compared at mark + `settleMs`.
+  // If every run compares (`restMs` 0), equal counts are not recorded. The previous run was then at mark + `settleMs`.
   const comparedAt = restMs === 0 ? plusMs(window.since, config.overlapMs + config.settleMs) : state?.countedAt
   const comparison = { context, reading, until: (window.since - 1) as Instant, comparedAt }
   const found = await findRows(comparison, next.acceptedDifference).catch(async (error: unknown) => {

@@ -269,7 +269,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => this.#fenced(ending.fence, (sql) => endReconcile(sql, ending)))
   }
 
-  /** Makes the next runs read all rows again (load/reset.ts). Active runs can't commit. Returns the rows before. */
+  /** Makes the next runs read all rows again (load/reset.ts). Active runs can't commit. Returns the number of rows. */
   reset(request: ResetRequest): Promise<number> {
     return this.#changingColumns(undefined, async (sql) => {
       for (const kind of ['incremental', 'backfill', 'reconcile'] as const) {

@@ -70,7 +70,7 @@ export const pullHere =
 
 const NO_COUNTS = { inserted: 0, updated: 0, unchanged: 0, deleted: 0, childrenWritten: 0, misfits: 0, rejected: 0 }
 
-/** Reads the window. Throws errors of the walk, and CONFIG_INVALID if the backfill was planned with other settings. */
+/** Reads the window into files. Throws errors of the walk, or CONFIG_INVALID if its backfill has other settings. */
 export async function pullWindow(given: PullContext, ask: PullAsk): Promise<PulledWindow> {
   const { report, since, until, scope, profile } = ask
   const { settings } = given

@@ -44,7 +44,7 @@ export class Reading implements AsyncDisposable {
   /** Keys of the rows that `window()` found by filtering on creation time. Undefined if more than `RECENT_MAX`. */
   recent: KeySet | undefined = new KeySet()
   rows = 0
-  /** Page numbers of rows without a deletion flag. Rows of dropped walks stay: only keys of the slice are looked up. */
+  /** The page number of each row without a deletion flag. Rows of dropped walks stay: only slice keys are looked up. */
   readonly #unflagged = new Map<RowKey, number>()
   readonly #difference: Difference | undefined
   #pagesClosed = 0

@@ -93,7 +93,7 @@ export interface RangeEnd extends CountPlace, Deleting {
   readonly settleMs: number
 }
 
-/** If two reads did not return a row of the range, marks the row as deleted. Throws MASS_DELETE_STOPPED. */
+/** Marks rows of the range as deleted if two reads, `settleMs` apart, lack them. Throws MASS_DELETE_STOPPED. */
 async function endRange(sql: Sql, end: RangeEnd): Promise<{ absent: number; deleted: number }> {
   const { report, scope, range, isWhole, runId, startedAt, settleMs } = end
   const read = `SELECT key FROM tidemark.creations WHERE ${placeSql(end)} AND read_by`

@@ -70,7 +70,7 @@ export class FieldSql {
     })
   }
 
-  /** Returns SQL for the list of a row's misfits, or undefined if no value can be a misfit. */
+  /** Returns SQL that lists a row's values that do not fit their columns, or undefined if all values fit. */
   misfits(): string | undefined {
     const { table, report } = this.#load
     const found = this.#catalog.fields.flatMap((field) => {

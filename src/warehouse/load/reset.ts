@@ -23,7 +23,7 @@ export interface ResetRequest {
 const BOOKS_OF_ROWS =
   'marks windows covered coverage absences creations countings followed skipped_records misfits rejected_rows'
 
-/** Deletes all rows (`empty`), or lets the next runs read them again. Returns the rows before. Needs a transaction. */
+/** Deletes all rows (`empty`), or lets the next runs read them again. Returns how many there were. */
 export async function resetReport(sql: Sql, request: ResetRequest): Promise<number> {
   const { report: named, empty, now, serviceNow } = request
   const report = reportOf(named)

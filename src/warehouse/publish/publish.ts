@@ -93,7 +93,7 @@ async function behindLinks(path: string): Promise<string> {
   }
 }
 
-/** Returns a text that changes with the tables and the state of runs. A copy with the same text needs no new copy. */
+/** Returns a text that changes with the tables and the state of runs. A copy with the same text is up to date. */
 export const stateOf = async (database: Database): Promise<string> =>
   (await onlyRow<{ state: string }>(database, STATE)).state
 

@@ -172,7 +172,7 @@ async function changesNotStored(sql: Sql, table: string, changes: readonly Colum
   })
 }
 
-/** Maximum per table of fields recorded as `frozen` (no new column). A service with ids as field names has no end. */
+/** Limit per table for fields recorded as `frozen` (not added or widened), since ids used as field names never end. */
 const FROZEN_RECORDED_MAX = 500
 
 function historySql(change: ColumnChange): string {
