@@ -138,7 +138,7 @@ const retype: Operation<'retype'> = async (engine, { column, type }) => {
   return { retyped }
 }
 
-/** Returns an error instead of throwing it, because the rows are already in the warehouse. */
+/** Publishes the copy. Returns an error instead of throwing it, because the rows are already in the warehouse. */
 async function publish(engine: Engine): Promise<Publication> {
   try {
     return { published: await engine.publish() }

@@ -4,7 +4,7 @@ import type { Config, OffReason, ReportConfig } from '../config/config.ts'
 import { reportHint } from '../config/suggest.ts'
 import { SyncError } from '../errors.ts'
 
-/** Selects reports as `namedReports` does. Throws REPORT_UNKNOWN, or CONFIG_INVALID if a named report is disabled. */
+/** Returns the same reports as `namedReports`, but throws CONFIG_INVALID if a named report is disabled. */
 export function selectReports(
   names: readonly string[],
   { reports }: Pick<Config, 'reports'>,

@@ -11,7 +11,7 @@ import { serviceClock } from './walk/serviceClock.ts'
 /** Rows with times up to 100 years in the future are also requested, because a wrong clock may have set such times. */
 const FUTURE_MS = 100 * 366 * DAY_MS
 
-/** Yields all rows as one slice. More than a response is read by creation time or, if rows lack it, page by page. */
+/** Yields all rows as one slice. If one response lacks rows, reads by creation time or, if unknown, page by page. */
 export async function* everySlice(reading: Reading): AsyncGenerator<ProvenSlice, void> {
   const first = await reading.everything(WALK_POLICIES['first look'])
   if (first.kind === 'proven') {

@@ -45,7 +45,7 @@ interface Bench {
 /** The test returns undefined if the claim is true, otherwise a text about what differs. */
 type Claim = readonly [claim: string, test: (bench: Bench) => Promise<string | undefined>, cure: string]
 
-/** Returns a finding for each claim, such as `survives slow answers`. The sandbox generates the rows of `served`. */
+/** Returns a finding for each claim, such as `survives slow answers`. The sandbox serves the reports in `served`. */
 export async function conformanceOf(name: ReportName, signal: AbortSignal, served: readonly Declaration[] = reports) {
   await using folder = await mkdtempDisposable(path.join(tmpdir(), 'tidemark-certify-'))
   const clock = forwardClock()

@@ -164,7 +164,7 @@ class SliceReading {
     return { stage: 'page 1', attempt: 1, walk, claim, sentNumber: first.sent, found: {} }
   }
 
-  /** Reads from the last page back to page 1. A full last page is read again, after the empty page behind it. */
+  /** Reads from the last page back to page 1. A full last page is read again, now that the next one was empty. */
   async #walkBack(): Promise<void> {
     const { source, slice } = this
     const last = this.#last as FoundPage

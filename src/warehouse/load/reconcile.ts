@@ -1,4 +1,4 @@
-/** If two successive comparisons with the service do not find a row, marks the row as deleted (product contract §4). */
+/** Marks rows as deleted that two successive comparisons with the service did not find (product contract §4). */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
@@ -117,7 +117,7 @@ export async function absentKeys(sql: Sql, report: string, scope: string): Promi
   return rows.map(({ key }) => key)
 }
 
-/** If two reconciles did not find a row, marks the row as deleted. Throws MASS_DELETE_STOPPED for too many rows. */
+/** Marks rows as deleted that two successive reconciles did not find. Throws MASS_DELETE_STOPPED for too many rows. */
 export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<ReconcileResult> {
   const { report, scope, reconcileId } = ending
   const key = storedKeySql(ending)
