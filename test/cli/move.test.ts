@@ -1,6 +1,6 @@
 /** `tidemark move` from a file into a file. test/lake/move.test.ts has lakes. */
 import { existsSync } from 'node:fs'
-import { copyFile, readFile, rm, utimes, writeFile } from 'node:fs/promises'
+import { copyFile, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, it } from 'vitest'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
@@ -86,6 +86,8 @@ it('refuses a wrong target, a used one, and one that another process has open, e
   expect(await failed('--to', NEW.warehouse, '--data', 'x')).toMatch(/^2 .*--data {2}lake_data is for a lake/s)
   expect(await failed('--to', OLD.warehouse)).toMatch(/^2 .*old\.duckdb is the warehouse that you move\n/s)
   expect(await failed('--to', OLD.warehouse)).not.toMatch(/delete/)
+  await symlink('old.duckdb', path.join(world.folder, 'link.duckdb'))
+  expect(await failed('--to', 'link.duckdb')).toMatch(/^2 .*link\.duckdb is the warehouse that you move\n/s)
   const copy = /^2 error: the configuration is wrong:\n {2}--to {2}is where the published copy would be: name a file/
   expect(await failed('--to', OLD.published)).toMatch(copy)
   expect(await failed('--to', 'x.sqlite')).toMatch(/^2 .*--to {2}warehouse must be .*a lake: ducklake:sqlite:FILE/s)

@@ -1,7 +1,8 @@
 /** `tidemark move`: fills a new warehouse from the configured one, and prints the settings of the new one. */
+import { realpathSync } from 'node:fs'
 import type { Config } from '../../config/config.ts'
 import type { Override } from '../../config/environment.ts'
-import { asSyncError, SyncError } from '../../errors.ts'
+import { asSyncError, attempt, SyncError } from '../../errors.ts'
 import { findWorker } from '../../operations/worker.ts'
 import { onAbort } from '../../signals.ts'
 import { readNumberMark } from '../../warehouse/books/books.ts'
@@ -40,7 +41,7 @@ export const move: Action<MoveOptions, undefined> = async (shell, options) => {
   }
   const beganMs = clock.monotonicMs()
   const source = await sourceOf(from)
-  const isRepeated = placeOf(target) !== placeOf(from) && (await isMoved(source, target))
+  const isRepeated = realOf(target) !== realOf(from) && (await isMoved(source, target))
   const tables = isRepeated ? [] : await fill(shell, source, target)
   const rows = tables.reduce((sum, each) => sum + each.rows, 0)
   const ms = clock.monotonicMs() - beganMs
@@ -59,6 +60,8 @@ ${lines.join('')}Then run "tidemark check". The old warehouse is unchanged: keep
 }
 
 const placeOf = ({ warehouse, lake }: Config): string => (lake === undefined ? warehouse : lakeName(lake))
+/** Returns the place without symbolic links, because a link to the old warehouse is no copy of it. */
+const realOf = (config: Config): string => attempt(() => realpathSync(placeOf(config)), placeOf(config))
 
 /** Copies all tables of the source. If standard error is a terminal, prints the name and row count of each table. */
 async function fill({ err, stop }: Shell, { from, movedFrom, snapshot }: Source, target: Config) {
