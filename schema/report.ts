@@ -88,7 +88,7 @@ export const Declaration = z.readonly(
     filters: z.readonly(z.record(z.string(), ParameterType)).default({}),
     /** The parameter that names a currency. If it is set, the report is read once for each configured currency. */
     currency: word.optional(),
-    /** Audit reports only: whose rows are audited. `configured`: the rows of the reports in the setting `entities`. */
+    /** Audit reports only: the report whose rows are audited. `configured`: each report in the setting `entities`. */
     perRecord: z.readonly(z.strictObject({ follows: z.enum(['enquiries', 'configured']) })).optional(),
   }),
 )

@@ -19,7 +19,7 @@ export interface MovedTable {
   readonly copied: boolean
 }
 
-/** Marks a new warehouse as not filled. Keeps the source's `numberMark`, which row hashes of long numbers contain. */
+/** Marks a new warehouse as not filled. Keeps the source's `numberMark`: row hashes of long numbers depend on it. */
 export const beginMove = (sql: Sql, numberMark: string): Promise<void> =>
   sql.run(`
     INSERT INTO tidemark.layout VALUES (${UNFILLED}, now());
