@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { startRedis } from '../support/redisServer.ts'
 import { compareEstimate, reportRequests, rowsOf, told } from './backfillEstimate.ts'
-import { aWorld, until } from './support.ts'
+import { aWorldWithoutCollections as aWorld, until } from './support.ts'
 
 const SMALL = { sandbox: { rows: 200 }, settings: { defaults: { page_size: 10 } } }
 

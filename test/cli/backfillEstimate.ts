@@ -5,7 +5,7 @@ import { expect } from 'vitest'
 import type { ReportName } from '../../schema/index.ts'
 import type { EventShape } from '../../src/sandbox/options.ts'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
-import { aWorld, type World } from './support.ts'
+import { aWorldWithoutCollections as aWorld, type World } from './support.ts'
 
 interface BackfillDocument {
   readonly backfills: readonly {

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { budgetText } from '../../src/status/budgetText.ts'
 import type { Standing } from '../../src/status/standing.ts'
-import { aWorld } from './support.ts'
+import { aWorldWithoutCollections as aWorld } from './support.ts'
 
 it('status and check say how much is used, what the schedule needs, and which report runs how often instead', {
   tags: 'long',

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { reportNames } from '../../schema/index.ts'
-import { aWorld } from './support.ts'
+import { aWorldWithoutCollections as aWorld } from './support.ts'
 
 interface Told {
   readonly ok: boolean

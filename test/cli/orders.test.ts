@@ -3,7 +3,7 @@ import { hostname, userInfo } from 'node:os'
 import path from 'node:path'
 import { expect, it } from 'vitest'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
-import { aWorld } from './support.ts'
+import { aWorldWithoutCollections as aWorld } from './support.ts'
 
 const ME = `${userInfo().username}@${hostname()}`
 

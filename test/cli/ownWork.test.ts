@@ -6,7 +6,7 @@ import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { reportsOnly } from '../jobs/support.ts'
 import { aCollector, lineage } from '../operate/collector.ts'
-import { aWorld, SECRET_TEXT } from './support.ts'
+import { aWorldWithoutCollections as aWorld, SECRET_TEXT } from './support.ts'
 
 const LONG = { timeout: 120_000 }
 const ONLY_EVENTS = { currencies: [], reports: reportsOnly({ events: {} }) }

@@ -1,7 +1,7 @@
 /** Pausing, resuming and reconciling from the command line. */
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { aWorld } from './support.ts'
+import { aWorldWithoutCollections as aWorld } from './support.ts'
 
 describe('tidemark pause and resume', () => {
   it('let sync skip a report, with exit code 1 and the reason, until it is resumed', { tags: 'long' }, async () => {

@@ -2,7 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { aWorld, type World } from './support.ts'
+import { aWorldWithoutCollections as aWorld, type World } from './support.ts'
 
 const HOUR_S = 3_600
 const pauseFile = ({ folder }: World): string => path.join(folder, 'data/warehouse.duckdb.pause.json')

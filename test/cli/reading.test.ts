@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { reportNames } from '../../schema/index.ts'
 import { csvPrinter } from '../../src/cli/results.ts'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
-import { aWorld, until, type World } from './support.ts'
+import { aWorldWithoutCollections as aWorld, until, type World } from './support.ts'
 
 async function synced(): Promise<World> {
   const world = await aWorld()

@@ -1,6 +1,6 @@
 /** `tidemark reset`: asks first, and runs here or in the worker. */
 import { expect, it } from 'vitest'
-import { aWorld, until, type World } from './support.ts'
+import { aWorldWithoutCollections as aWorld, until, type World } from './support.ts'
 
 const rowsOf = async (world: World, from: string): Promise<string> => {
   const { stdout } = await world.run('query', '--format', 'csv', `SELECT count(*) AS n FROM ${from}`)

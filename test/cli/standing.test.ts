@@ -2,7 +2,7 @@
 import path from 'node:path'
 import { expect, it } from 'vitest'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
-import { aWorld, type World } from './support.ts'
+import { aWorldWithoutCollections as aWorld, type World } from './support.ts'
 
 const MINUTE_MS = 60_000
 

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { aWorkshop, hasSaid, stop, until } from '../jobs/support.ts'
 import { missedText } from '../../src/cli/standingText.ts'
 import type { Standing } from '../../src/status/standing.ts'
-import { aWorld } from './support.ts'
+import { aWorldWithoutCollections as aWorld } from './support.ts'
 
 it('says why a report holds no rows, and that nothing reads by itself without a worker', { tags: 'long' }, async () => {
   await using world = await aWorld({ settings: { reports: { events: { filters: { companyId: 987_654_321 } } } } })

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { ROOT } from '../rules/source.ts'
 import { liveRows } from '../support/held.ts'
-import { aWorld, isAlive, SECRET_TEXT, until, type World } from './support.ts'
+import { aWorldWithoutCollections as aWorld, isAlive, SECRET_TEXT, until, type World } from './support.ts'
 
 const warehouseIn = ({ folder }: World) => path.join(folder, 'data/warehouse.duckdb')
 

@@ -6,7 +6,7 @@ import { reportNames } from '../../schema/index.ts'
 import { systemClock } from '../../src/clock.ts'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
 import { reportsOnly } from '../jobs/support.ts'
-import { aPlace, aWorld, SECRET_TEXT } from './support.ts'
+import { aPlace, aWorldWithoutCollections as aWorld, SECRET_TEXT } from './support.ts'
 
 interface Document {
   readonly reports: readonly Record<string, unknown>[]

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { readinessOf } from '../../src/operations/waitForReports.ts'
 import { parseInstant } from '../../src/instant.ts'
 import type { Standing } from '../../src/status/standing.ts'
-import { aWorld, type World } from './support.ts'
+import { aWorldWithoutCollections as aWorld, type World } from './support.ts'
 
 interface Waited {
   readonly reports: readonly { report: string; state: string; mark: string | null; reason: string | null }[]

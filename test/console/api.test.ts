@@ -13,7 +13,8 @@ const SETTINGS = {
 }
 
 beforeAll(async () => {
-  console = await aConsole({ sandbox: { rows: 120, seed: 3, faults: ['bad-rows@events:9'] }, settings: SETTINGS })
+  const sandbox = { rows: 120, seed: 3, collections: true, faults: ['bad-rows@events:9'] }
+  console = await aConsole({ sandbox, settings: SETTINGS })
   await console.carryOut('/api/sync', { reports: ['events', 'enquiries'] })
 }, 240_000)
 afterAll(() => console[Symbol.asyncDispose]())

@@ -11,7 +11,8 @@ const SETTINGS = {
 }
 
 beforeAll(async () => {
-  console = await aConsole({ sandbox: { rows: 60, seed: 5, faults: ['bad-rows@events:9'] }, settings: SETTINGS })
+  const sandbox = { rows: 60, seed: 5, collections: true, faults: ['bad-rows@events:9'] }
+  console = await aConsole({ sandbox, settings: SETTINGS })
   await console.carryOut('/api/sync', { reports: ['events'] })
 }, 240_000)
 afterAll(() => console[Symbol.asyncDispose]())

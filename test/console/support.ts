@@ -114,7 +114,7 @@ const FULL = {
 /** Starts a console of three reports, of which one has rows that were rejected and can be stored now. */
 export async function aFullConsole(): Promise<Consoled> {
   const console = await aConsole({
-    sandbox: { rows: 120, seed: 11 },
+    sandbox: { rows: 120, seed: 11, collections: true },
     settings: FULL,
     // Rows with fields that nobody knew were refused, until the operator let new columns come.
     before: async (shop) => {

@@ -8,7 +8,7 @@ import { openStore } from '../../jobs/stores/openStore.ts'
 import { systemClock } from '../../src/clock.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { SECRET_TEXT } from '../cli/support.ts'
-import { aTide } from '../support/tide.ts'
+import { aTideWithoutCollections as aTide } from '../support/tide.ts'
 import { aWorkshop, hasSaid, held, linesOf, reportsOnly, stop, until } from './support.ts'
 
 const LONG = { timeout: 300_000 }

@@ -8,7 +8,7 @@ import type { SandboxOptions } from '../../src/sandbox/server.ts'
 import { systemClock } from '../../src/clock.ts'
 import { type Config, loadConfig } from '../../src/config/config.ts'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
-import { aWorld, type Ended, type Running, type World } from '../cli/support.ts'
+import { aWorldWithoutCollections, type Ended, type Running, type World } from '../cli/support.ts'
 import { type RedisServer, startRedis } from '../support/redisServer.ts'
 import { copyEmbeddedStore } from '../support/templates.ts'
 import { waitsFor, Witness } from './witness.ts'
@@ -36,6 +36,7 @@ export interface StatusDocument {
 export interface WorkshopOptions {
   /** A queue that exists already, as a URL, or one that the workshop starts. */
   readonly store: Store | `postgres://${string}`
+  /** The service has empty collections, unless `collections` is true. */
   readonly sandbox?: SandboxOptions
   readonly settings?: Readonly<Record<string, unknown>>
   readonly env?: NodeJS.ProcessEnv
@@ -46,7 +47,11 @@ const LOCK_MS = '1500'
 export async function aWorkshop({ store, sandbox, settings = {}, env = {} }: WorkshopOptions): Promise<Workshop> {
   const redis = store === 'redis' ? await startRedis() : undefined
   const queue = { queue: redis?.url ?? store }
-  const world = await aWorld({ ...(sandbox && { sandbox }), settings: { ...ONLY_EVENTS, ...settings, ...queue }, env })
+  const world = await aWorldWithoutCollections({
+    ...(sandbox && { sandbox }),
+    settings: { ...ONLY_EVENTS, ...settings, ...queue },
+    env,
+  })
   if (store === 'embedded') await copyEmbeddedStore(`${world.folder}/data/warehouse.duckdb.queue`)
   const started: Running[] = []
   const witness = new Witness()

@@ -43,7 +43,8 @@ export interface LakesideOptions extends Omit<WorkshopOptions, 'store'> {
 export async function aLakeside(postgres: PostgresServer, options: LakesideOptions = {}): Promise<Lakeside> {
   const at = await postgres.newDatabase()
   const queueUrl = options.queue === 'postgres' ? urlOf(await postgres.newDatabase()) : undefined
-  const shop = await aWorkshop({ ...options, store: queueUrl ?? 'redis' })
+  const sandbox = { collections: true, ...options.sandbox }
+  const shop = await aWorkshop({ ...options, sandbox, store: queueUrl ?? 'redis' })
   const data = join(shop.folder, 'files')
   const extensions = extensionsFolder()
   const lake = { warehouse: `ducklake:postgres:${at}`, lake_data: data, extensions }

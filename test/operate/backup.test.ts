@@ -22,7 +22,7 @@ it('a copy made while a worker runs is a whole warehouse, and a sync after its r
   tags: 'long',
   timeout: 400_000,
 }, async () => {
-  await using shop = await aWorkshop({ store: 'redis', sandbox: { rows: 60, changesPerSecond: 10 } })
+  await using shop = await aWorkshop({ store: 'redis', sandbox: { rows: 60, collections: true, changesPerSecond: 10 } })
   const worker = shop.worker()
   await until(() => hasSaid(worker, 'published'))
   await asDocumented('backup', shop.folder)

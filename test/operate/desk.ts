@@ -17,7 +17,7 @@ import { createLog } from '../../src/log.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { bookFigures } from '../../src/warehouse/books/bookFigures.ts'
 import { readNewData } from '../../src/wiring/published.ts'
-import { aTide, type Tide, type TideOptions } from '../support/tide.ts'
+import { aTideWithoutCollections as aTide, type Tide, type TideOptions } from '../support/tide.ts'
 import { aReceiver, type Receiver, SIGNING_SECRET } from './receiver.ts'
 
 const TIMES = { checkMs: 40, lagGraceMs: 0 }
@@ -38,6 +38,7 @@ export interface Desk extends AsyncDisposable {
   readonly publish: () => Promise<void>
 }
 
+/** The service has empty collections, unless `sandbox.collections` is true. */
 export interface DeskOptions extends TideOptions {
   readonly takes?: 'notices' | 'data'
   /** The section `notify.data`, if it is not only the receiver `pipeline`. */

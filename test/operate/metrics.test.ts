@@ -11,7 +11,7 @@ import { cancelBackfill } from '../../src/sync/backfill/backfill.ts'
 import { type Pull, pullHere } from '../../src/sync/backfill/handover.ts'
 import { bookFigures } from '../../src/warehouse/books/bookFigures.ts'
 import { REQUIRED_ENV } from '../config/folder.ts'
-import { aTide, type TideOptions } from '../support/tide.ts'
+import { aTideWithoutCollections as aTide, type TideOptions } from '../support/tide.ts'
 import { scraped } from './exposition.ts'
 
 async function watched(options: TideOptions = {}) {

@@ -15,7 +15,7 @@ afterEach(async () => {
 })
 
 async function openDesk(options: DeskOptions = {}): Promise<Desk> {
-  const desk = await aDesk({ takes: 'data', sandbox: { rows: 20, collections: false }, ...options })
+  const desk = await aDesk({ takes: 'data', sandbox: { rows: 20 }, ...options })
   opened.push(desk)
   return desk
 }
@@ -197,7 +197,7 @@ describe('a restored warehouse', () => {
 async function aShop(store: 'redis' | 'embedded', receiver: Receiver): Promise<Workshop> {
   const shop = await aWorkshop({
     store,
-    sandbox: { rows: 20, collections: false, changesPerSecond: 20 },
+    sandbox: { rows: 20, changesPerSecond: 20 },
     settings: { notify: { data: { pipeline: { webhook: receiver.url } } } },
     env: { TIDEMARK_NOTIFY_PIPELINE_SECRET: SIGNING_SECRET },
   })

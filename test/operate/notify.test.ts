@@ -150,7 +150,7 @@ describe('a notice', () => {
   })
 
   it('is sent when rows come that no window brought, with the overlap to set, and ends a day after the last', async () => {
-    const { tide, receiver, start, run } = await aDesk({ sandbox: { rows: 20, collections: false } })
+    const { tide, receiver, start, run } = await aDesk({ sandbox: { rows: 20 } })
     const late = (age: number) => tide.sandbox.world.lateCommit('enquiries', age)
     await run('enquiries')
     const end = await start()
@@ -170,7 +170,7 @@ describe('a notice', () => {
 
   it('of a brake that a comparison of counts pulled stays until a reconcile ends well', async () => {
     const { tide, receiver, start, run } = await aDesk({
-      sandbox: { rows: 60, collections: false },
+      sandbox: { rows: 60 },
       settings: { defaults: { settle: '0s' } },
     })
     const { world } = tide.sandbox

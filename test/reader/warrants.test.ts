@@ -1,6 +1,6 @@
 /** An answer of `tidemark query` names how complete the reports are that its statement read. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { aWorld, type World } from '../cli/support.ts'
+import { aWorldWithoutCollections as aWorld, type World } from '../cli/support.ts'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
 import path from 'node:path'
 

@@ -4,7 +4,7 @@ import { systemClock } from '../../src/clock.ts'
 import { openClient } from '../../src/client/reporting.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { differences } from '../../src/cli/certify/compare.ts'
-import { aTide } from '../support/tide.ts'
+import { aTideWithoutCollections as aTide } from '../support/tide.ts'
 
 it('takes edits made after the clock was set back, although they seem to be older', { tags: 'long' }, async () => {
   await using tide = await aTide()

@@ -8,7 +8,7 @@ import type { ReportConfig } from '../../src/config/config.ts'
 import { type Instant, minusMs, plusMs } from '../../src/instant.ts'
 import { reconcileReport } from '../../src/sync/reconcile.ts'
 import type { SyncContext } from '../../src/sync/context.ts'
-import { aTide, type Tide } from '../support/tide.ts'
+import { aTideWithoutCollections as aTide, type Tide } from '../support/tide.ts'
 import { SECOND_MS, settings } from './stories.ts'
 
 const DAY_S = 86_400

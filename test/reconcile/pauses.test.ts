@@ -10,7 +10,7 @@ import { pullHere } from '../../src/sync/backfill/handover.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { until } from '../cli/support.ts'
 import { differences } from '../../src/cli/certify/compare.ts'
-import { aTide, type Tide } from '../support/tide.ts'
+import { aTideWithoutCollections as aTide, type Tide } from '../support/tide.ts'
 
 /** A later process: its client knows nothing of what was refused before. */
 async function laterRun(tide: Tide, identity = tide.context.settings.identity) {

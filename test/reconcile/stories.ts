@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 import type { ReportName } from '../../schema/index.ts'
 import type { WorldReport } from '../../src/sandbox/server.ts'
 import { reconcileReport } from '../../src/sync/reconcile.ts'
-import { aTide, type Tide } from '../support/tide.ts'
+import { aTideWithoutCollections as aTide, type Tide } from '../support/tide.ts'
 import { differencesOf } from '../sync/stories.ts'
 
 export const settings = { currencies: ['EUR'], defaults: { page_size: 10 } }

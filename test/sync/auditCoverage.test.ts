@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 import type { ReportName } from '../../schema/index.ts'
 import { type Instant, parseInstant } from '../../src/instant.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
-import { aTide, type Tide } from '../support/tide.ts'
+import { aTideWithoutCollections as aTide, type Tide } from '../support/tide.ts'
 
 const PATHS: Partial<Record<ReportName, RegExp>> = {
   audit_entries: /\/GetAuditReport$/,

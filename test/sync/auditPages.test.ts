@@ -1,6 +1,6 @@
 /** Audit trails that take more than one page: entries have no key, so their walks are never cut. */
 import { expect, it } from 'vitest'
-import { aTide, type Tide } from '../support/tide.ts'
+import { aTideWithoutCollections as aTide, type Tide } from '../support/tide.ts'
 import { type Asked, aTideAnsweredBy } from './answering.ts'
 import { failureOf } from './stories.ts'
 

@@ -39,7 +39,7 @@ import { bodiesOf, differencesButAbsence, microsOf } from './stories.ts'
 const PROGRAM = fileURLToPath(new URL('programs/backfillOnce.ts', import.meta.url))
 const ID = 'backfill-1'
 const FROM = at('2000-01-01T00:00:00Z')
-const SMALL = { sandbox: { rows: 150 }, settings: { defaults: { page_size: 10 } } }
+const SMALL = { sandbox: { rows: 150, collections: false }, settings: { defaults: { page_size: 10 } } }
 
 function optionsFor(context: SyncContext, given: Partial<BackfillOptions> = {}): BackfillOptions {
   const to = fromMillis(Date.now())
@@ -109,7 +109,8 @@ describe('what changes while a window waits to be loaded', () => {
   it.each(['enquiries', 'events', 'budgets'] as const)(
     'is not overwritten by the older version: %s',
     async (report) => {
-      await using tide = await aTide({ ...SMALL, settings: { ...SMALL.settings, currencies: ['EUR'] } })
+      const settings = { ...SMALL.settings, currencies: ['EUR'] }
+      await using tide = await aTide({ sandbox: { rows: 150 }, settings })
       const keys = tide.sandbox.world.liveKeys(report).slice(0, 150)
       const pull: Pull = async (ask, signal) => {
         const pulled = await pullHere(tide.context)(ask, signal)

@@ -10,7 +10,7 @@ import { plusMs } from '../../src/instant.ts'
 import { ENTITY_IDS } from '../../src/sandbox/server.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { markOf } from '../support/held.ts'
-import { aTide, type Tide } from '../support/tide.ts'
+import { aTideWithoutCollections as aTide, type Tide } from '../support/tide.ts'
 import { differencesOf } from './stories.ts'
 
 const MINUTE_S = 60

@@ -8,7 +8,7 @@ import { openClient } from '../../src/client/reporting.ts'
 import { systemClock } from '../../src/clock.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { MINUTE_MS, plusMs } from '../../src/instant.ts'
-import { aTide, type Tide } from '../support/tide.ts'
+import { aTideWithoutCollections as aTide, type Tide } from '../support/tide.ts'
 import { type Asked, aTideAnsweredBy, envelope } from './answering.ts'
 import { failureOf } from './stories.ts'
 

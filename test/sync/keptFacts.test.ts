@@ -1,7 +1,7 @@
 /** What a run reads of the books again and again is kept in memory, until something writes it. */
 import { describe, expect, it } from 'vitest'
 import type { ReportName } from '../../schema/index.ts'
-import { aTide, type Tide } from '../support/tide.ts'
+import { aTideWithoutCollections as aTide, type Tide } from '../support/tide.ts'
 
 const KEPT = ['report_states', 'coverage', 'page_sizes', 'histories', 'misfits', 'rejected_rows', 'columns']
 

@@ -8,7 +8,7 @@ import type { ReportName } from '../../schema/index.ts'
 import { systemClock } from '../../src/clock.ts'
 import { reconcileReport } from '../../src/sync/reconcile.ts'
 import { markOf } from '../support/held.ts'
-import { aTide, type Tide } from '../support/tide.ts'
+import { aTideWithoutCollections as aTide, type Tide } from '../support/tide.ts'
 
 const MINUTE_MS = 60_000
 const EUR = { settings: { currencies: ['EUR'] }, sandbox: { rows: 12 } }

@@ -4,7 +4,7 @@
  * requests.
  */
 import { describe, expect, it } from 'vitest'
-import { aTide } from '../support/tide.ts'
+import { aTideWithoutCollections as aTide } from '../support/tide.ts'
 import {
   aLeanTide,
   cappedService,

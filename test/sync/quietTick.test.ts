@@ -7,7 +7,7 @@ import { type ReportName, reportNames, reportOf, reports } from '../../schema/in
 import type { Declaration } from '../../schema/report.ts'
 import { NO_COUNTS } from '../../src/warehouse/load/loadInput.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
-import { aTide } from '../support/tide.ts'
+import { aTideWithoutCollections as aTide } from '../support/tide.ts'
 import { aClosedWindow, NOON } from '../support/warehouse.ts'
 
 /**

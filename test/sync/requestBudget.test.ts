@@ -6,7 +6,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/instant.ts'
 import { pullHere } from '../../src/sync/backfill/handover.ts'
 import { mayBegin } from '../../src/sync/requestBudget.ts'
 import { reconcileRun } from '../../src/sync/reconcile.ts'
-import { aTide, type Tide } from '../support/tide.ts'
+import { aTideWithoutCollections as aTide, type Tide } from '../support/tide.ts'
 
 const counted = (tide: Tide, kind: string) =>
   tide.warehouse

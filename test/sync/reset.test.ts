@@ -7,7 +7,7 @@ import type { Observe } from '../../src/observe.ts'
 import type { WorldReport } from '../../src/sandbox/server.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { disagreeing, overlapping } from '../support/history.ts'
-import { aTide, type Tide } from '../support/tide.ts'
+import { aTide, aTideWithoutCollections, type Tide } from '../support/tide.ts'
 import { differencesButAbsence, differencesOf } from './stories.ts'
 
 const SETTINGS = { currencies: ['EUR', 'USD'], defaults: { page_size: 10 } }
@@ -83,7 +83,8 @@ it('a row that is edited while a reset reads its part is not marked, and its ver
     if (subject.what === 'request') edit?.()
     return work(() => undefined)
   }
-  await using tide = await aTide({ settings: { defaults: { page_size: 10 } }, sandbox: { rows: 80 }, observe })
+  const settings = { defaults: { page_size: 10 } }
+  await using tide = await aTideWithoutCollections({ settings, sandbox: { rows: 80 }, observe })
   await tide.sync('events')
   await reset(tide, 'events')
   const { world } = tide.sandbox
@@ -155,7 +156,7 @@ it('keeps the versions of rows in schema history, with --empty too', async () =>
 })
 
 it('reads each audit trail again, without a trail of records that have not changed since', async () => {
-  await using tide = await aTide({ settings: SETTINGS, sandbox: { rows: 12 } })
+  await using tide = await aTideWithoutCollections({ settings: SETTINGS, sandbox: { rows: 12 } })
   await tide.sync('events', 'audit_entries')
   const entries = () => tide.warehouse.rows('SELECT * EXCLUDE (_load_id, _observed_at) FROM audit_entries ORDER BY ALL')
   const before = await entries()
@@ -186,7 +187,7 @@ it('marks rows of a currency that is no longer configured', async () => {
 })
 
 it('a run that began before a reset commits nothing after it', async () => {
-  await using tide = await aTide({ settings: SETTINGS })
+  await using tide = await aTideWithoutCollections({ settings: SETTINGS })
   await tide.sync('enquiries')
   const fence = await tide.warehouse.takeFence({ report: 'enquiries', kind: 'incremental', holder: 'old' })
   await reset(tide, 'enquiries', true)

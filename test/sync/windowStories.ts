@@ -2,7 +2,7 @@
 import { expect } from 'vitest'
 import type { World, WorldReport } from '../../src/sandbox/server.ts'
 import { NEVER } from '../../src/sandbox/ticks.ts'
-import { aTide } from '../support/tide.ts'
+import { aTideWithoutCollections as aTide } from '../support/tide.ts'
 import { bodiesOf, differencesOf } from './stories.ts'
 
 const SMALL_PAGES = { currencies: ['EUR'], defaults: { page_size: 20 } }

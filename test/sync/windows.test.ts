@@ -10,7 +10,7 @@ import type { World, WorldReport } from '../../src/sandbox/server.ts'
 import { NEVER } from '../../src/sandbox/ticks.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { markOf } from '../support/held.ts'
-import { aTide, type Tide } from '../support/tide.ts'
+import { aTideWithoutCollections as aTide, type Tide } from '../support/tide.ts'
 import { bodiesOf, differencesOf, failureOf, WORLD_REPORTS } from './stories.ts'
 import { neverEditedByCreation, neverEditedByWalking, neverEditedInOne, stampsOfStyle } from './windowStories.ts'
 
