@@ -157,7 +157,7 @@ export async function aWorld({ sandbox: options, settings, env }: WorldOptions =
 }
 
 /** Creates a world like `aWorld`, whose collections are empty, for tests whose claims are not about collections. */
-export const aWorldWithoutCollections: typeof aWorld = (options = {}) =>
+export const aWorldWithoutCollections = (options: WorldOptions = {}): Promise<World> =>
   aWorld({ ...options, sandbox: { collections: false, ...options.sandbox } })
 
 /** All eight reports; entity 3 of the sandbox's audit trail is events. */

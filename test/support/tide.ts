@@ -107,7 +107,7 @@ export async function aTide(options: TideOptions = {}): Promise<Tide> {
  * Opens a Tidemark like `aTide`, on a service whose collections are empty: child tables take half of the processor time
  * of a first run. For tests whose claims are not about collections.
  */
-export const aTideWithoutCollections: typeof aTide = (options = {}) =>
+export const aTideWithoutCollections = (options: TideOptions = {}): Promise<Tide> =>
   aTide({ ...options, sandbox: { collections: false, ...options.sandbox } })
 
 function tellingStatements(log: string, { onWrite, onStatement }: TideOptions): AroundStatement | undefined {
