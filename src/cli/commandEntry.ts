@@ -9,7 +9,7 @@ export interface CommandEntry {
   readonly summary: string
   readonly argument?: readonly [syntax: string, description: string]
   readonly options?: readonly Option[]
-  /** False: the command has no `--config`. `later`: its action reads the file only if it needs it, by calling `load`. */
+  /** False: the command has no `--config`. `later`: its action calls `load` only if it needs the file. */
   readonly isConfigured?: false | 'later'
   readonly examples: string
   readonly action: () => Promise<Action<never, never>>
