@@ -1,6 +1,6 @@
 /**
  * Finds deleted rows that have no deletion flag, such as budgets (spec §3). A slice is read with deleted rows, and then
- * without them. A row that only the first read returned was deleted, or edited meanwhile. It is deleted if a third
+ * without them. A row that only the first read returned was deleted, or edited in between. It is deleted if a third
  * read, again with deleted rows, returns it with the same stamp (docs/PROOFS.md, "Two reads differ").
  */
 import type { Declaration } from '../../../schema/report.ts'
@@ -121,7 +121,7 @@ type Stamps = Map<RowKey | undefined, readonly string[]>
 const missingFrom = (slices: readonly ProvenSlice[], keys: readonly RowKey[]): readonly RowKey[] =>
   keys.filter((key) => !slices.some((slice) => slice.keys.has(key)))
 
-/** Returns a sink that collects row stamps ([] for a rejected row), also of unproven walks: a returned row exists. */
+/** Returns a sink that collects row stamps ([] for a rejected row), even from unproven walks: a returned row exists. */
 function collectStamps(report: Declaration): RowSink & { readonly stamps: Stamps } {
   const stamps: Stamps = new Map()
   const add = async ({ page }: FetchedPage): Promise<void> => {

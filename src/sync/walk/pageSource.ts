@@ -93,7 +93,7 @@ export class PageSource {
       path: pathOf(report, question),
       body: bodyOf(report, question, { number: sent, size }),
       scope: report.scope,
-      // A 403 of an audit report concerns only the requested record (spec §7).
+      // A 403 for an audit report concerns only the requested record (spec §7).
       forbids: report.perRecord === undefined ? ('report' as const) : ('request' as const),
       priority,
       parse: (bytes: Buffer) => this.#parse(bytes),
@@ -173,7 +173,7 @@ export class PageSource {
   }
 }
 
-/** Returns whether the service may have refused the page number. Services do this for numbers after the last page. */
+/** Returns whether the service may have refused the page number, as some services do after the last page. */
 const isRefusal = (error: unknown): error is SyncError =>
   error instanceof SyncError && (error.code === 'REQUEST_INVALID' || error.code === 'STATUS_UNEXPECTED')
 

@@ -31,7 +31,7 @@ export interface CutSlice {
   readonly pages: readonly ScannedPage[]
 }
 
-/** Returns the proven rows, or how to cut the slice. Throws WALK_UNSTABLE, WALK_TOO_LONG and errors of the client. */
+/** Returns the proven rows, or how to cut the slice. Throws WALK_UNSTABLE, WALK_TOO_LONG and the client's errors. */
 export function proveSlice(source: SliceSource, slice: Slice): Promise<ProvenRows | CutSlice> {
   const { observe = unobserved, pages } = source
   const { span } = slice
@@ -78,7 +78,7 @@ async function followVerdicts(reading: SliceReading): Promise<ProvenRows | CutSl
   }
 }
 
-/** Reads one slice. Its first pages stay in memory, not in the spool, while the slice may still be cut. */
+/** Reads one slice. Its first pages stay in memory, not in the spool, until the slice can no longer be cut. */
 class SliceReading {
   readonly source: SliceSource
   readonly slice: Slice

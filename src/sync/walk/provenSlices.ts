@@ -1,4 +1,4 @@
-/** Cuts spans into slices and proves that each slice is complete, one after the other, earliest first. */
+/** Cuts spans into slices and proves that each slice is complete, one at a time, earliest first. */
 import type { Slice } from '../../plan/slice.ts'
 import { rowsAPage } from '../../plan/pagingProfile.ts'
 import { SpanQueue } from '../../plan/spanQueue.ts'
@@ -14,7 +14,7 @@ export interface ProvenSlice extends Omit<ProvenRows, 'proof'> {
   readonly proof: string
 }
 
-/** If most of a span is old (by this factor), the old part is read separately, because its pages can be counted. */
+/** An old part that is over this many times longer than the rest is read separately: its pages can be counted. */
 const HISTORY_RATIO = 100
 
 /** Yields each slice once it is proven complete. `rowsExpected` is the number of rows that an earlier read returned. */

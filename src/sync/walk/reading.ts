@@ -41,7 +41,7 @@ export class Reading implements AsyncDisposable {
   readonly plan: ReadingPlan
   readonly intake: Intake
   readonly source: SliceSource
-  /** Keys of the rows that `window()` found by filtering on creation time. Undefined if more than `RECENT_MAX`. */
+  /** Keys of the rows that `window()` found by creation time. Undefined if there are more than `RECENT_MAX`. */
   recent: KeySet | undefined = new KeySet()
   rows = 0
   /** The page number of each row without a deletion flag. Rows of dropped walks stay: only slice keys are looked up. */
@@ -73,7 +73,7 @@ export class Reading implements AsyncDisposable {
     this.#difference = declaration.includeDeleted === undefined ? undefined : new Difference(context, plan, this.source)
   }
 
-  /** Number of pages so far, including the pages of the additional reads that detect deleted rows. */
+  /** Number of pages so far, including those of the extra reads that detect deleted rows. */
   get pages(): number {
     return this.source.pages.pages + (this.#difference?.pages.pages ?? 0)
   }
@@ -89,7 +89,7 @@ export class Reading implements AsyncDisposable {
     return earliest(clock, this.source.pages.firstServedAt ?? clock)
   }
 
-  /** Cuts the spans into slices and yields each one when proven. `axis`: the time to filter by, modified or created. */
+  /** Cuts the spans into slices and yields each once proven. `axis`: the time to filter by, modified or created. */
   slices(axis: SliceSource['axis'], spans: readonly Span[]): AsyncGenerator<ProvenSlice, void> {
     return provenSlices({ ...this.source, axis }, spans)
   }
@@ -164,7 +164,7 @@ export async function totalNow({ source }: Reading, bounds: Pick<Question, 'crea
   return page.envelope.totalCount
 }
 
-/** `dated`: all rows have a creation time. `undated`: some rows lack it. `unknown`: the totals changed meanwhile. */
+/** `dated`: all rows have a creation time. `undated`: some rows lack it. `unknown`: the totals changed in between. */
 type CreationTotal =
   | { readonly kind: 'dated'; readonly total: number }
   | { readonly kind: 'undated' | 'unknown'; readonly total?: undefined }
@@ -176,7 +176,7 @@ export async function totalOfCreated(reading: Reading): Promise<CreationTotal> {
   for (let attempt = 1; attempt <= context.settings.limits.walkAttemptsMax; attempt += 1) {
     const clock = await serviceClock(context, plan.declaration, { currency: plan.scope })
     const created = { since: undefined, until: plusMs(clock, CLOCK_GRAIN_MS) }
-    // A row that is added between two requests could make totals equal. So the total of all rows is requested twice.
+    // A row added between two requests could make the totals equal, so the total of all rows is requested twice.
     const before = await totalNow(reading)
     const total = await totalNow(reading, { created })
     const isSame = total !== undefined && before === (await totalNow(reading))

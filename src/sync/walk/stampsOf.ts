@@ -1,4 +1,4 @@
-/** Reads the modification times of a page's rows. This parses whole rows, so it is slow and used for few pages only. */
+/** Reads the modification times of a page's rows. Parsing whole rows is slow, so this is used for only a few pages. */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import { attempt } from '../../errors.ts'

@@ -19,7 +19,7 @@ export interface RowSink {
 export interface SliceSource {
   readonly pages: PageSource
   readonly question: Question
-  /** The time by which requests filter: modification (`window`) or creation. */
+  /** The time that requests filter by: modification (`window`) or creation. */
   readonly axis: 'window' | 'created'
   readonly policy: WalkPolicy
   readonly terms: WalkTerms
@@ -110,7 +110,7 @@ export class PageWalk {
     })
   }
 
-  /** Returns whether the page repeats the page before. False for pages of one row: the row may have moved here. */
+  /** Returns whether the page repeats the last one. False for one-row pages, because the row may have moved here. */
   #repeatsLast({ number, page }: FetchedPage): boolean {
     const last = this.#last
     if (last === undefined || number !== last.number + 1 || page.rowCount === 0) return false
@@ -119,7 +119,7 @@ export class PageWalk {
     return hasSameRows(page, last.page, this.#source.terms.keyed)
   }
 
-  /** Returns whether an equal page has other rows than the page before: audit entries have no key and can be equal. */
+  /** Returns whether a page that looks like the last one is another page: entries without keys may look the same. */
   async #isOtherPage({ page }: FetchedPage): Promise<boolean> {
     const { walk } = this
     const { pages, terms } = this.#source

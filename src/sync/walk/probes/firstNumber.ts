@@ -1,4 +1,4 @@
-/** Finds whether the service counts pages from 0 or from 1. The specification (§4, rule 2) does not define this. */
+/** Finds out whether the service counts pages from 0 or from 1. The specification (§4, rule 2) does not define this. */
 import { type ErrorCode, SyncError } from '../../../errors.ts'
 import type { Instant } from '../../../instant.ts'
 import { loneStamp, sharedRows } from '../../../plan/firstNumber.ts'
@@ -39,7 +39,7 @@ const readerOf =
   (number) =>
     source.pages.readSent(questionFor(source, span), number, size)
 
-/** Half the length (µs) of the window around a row's time. The longer one is for services that cut times to seconds. */
+/** Half the length (µs) of the window around a row's time. The longer one is for services that truncate to seconds. */
 const NEAR_MICROS = [1, 1_000_000] as const
 
 async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
@@ -52,20 +52,20 @@ async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
 async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'shown again' | undefined> {
   const isOn = (page: FetchedPage | undefined): boolean => page !== undefined && sharedRows(page.page, first.page) > 0
   const isOnPage = async (number: number) => isOn(await read(number).catch(undefinedIfRefused))
-  // Page 2 is first, because the row could move from page 1 to page 2 between the two requests.
+  // Requests page 2 first, because the row could move from page 1 to page 2 between the two requests.
   if (await isOnPage(2)) return 'shown again'
   if (await isOnPage(1)) return 1
   return isOn(await pageZero(read)) && !(await isOnPage(1)) ? 0 : undefined
 }
 
-/** Returns the number of the first page, or undefined if rows change meanwhile or the service has too few rows. */
+/** Returns the number of the first page, or undefined if rows change in between or the service has too few rows. */
 async function numberBySmallPages(read: Read, first: FetchedPage, again: () => Promise<FetchedPage>) {
   const zero = await pageZero(read)
   const rows = zero?.page.rowCount ?? 0
   if (zero === undefined || rows > 1) return 1
   if (rows === 1) {
     const { page: one } = await read(1)
-    // Reads page 0 again: a row that was added or removed can make pages 0 and 1 equal or different by chance.
+    // Reads page 0 again: a row that was added or removed can make pages 0 and 1 match or differ by chance.
     const zeros = [zero, await pageZero(read)]
     const same = zeros.filter((page) => page !== undefined && sharedRows(page.page, one) > 0).length
     if (same === 0 && zeros[1] !== undefined && one.rowCount === 1) return 0
@@ -75,7 +75,7 @@ async function numberBySmallPages(read: Read, first: FetchedPage, again: () => P
   return first.page.rowCount > rows && sharedRows(first.page, (await again()).page) > rows ? 1 : undefined
 }
 
-/** A service may fail with one of these errors for a page that does not exist, instead of refusing the page. */
+/** Instead of refusing a page that does not exist, a service may fail with one of these errors. */
 const FAILED: readonly ErrorCode[] = ['SERVICE_UNAVAILABLE', 'ANSWER_MALFORMED', 'ANSWER_NOT_JSON', 'ANSWER_TOO_LARGE']
 
 /** Returns undefined if page 0 is refused, or if only page 0 fails. Throws the error if page 1 fails as well. */
@@ -94,7 +94,7 @@ function isSame({ page: zero }: FetchedPage, { page: one }: FetchedPage): boolea
   return one.rowCount > 0 && one.lines(0).equals(zero.lines(0))
 }
 
-/** Returns 0 if the walk lacks all rows of page 0, 1 if it has all of them, undefined if rows moved since the walk. */
+/** Returns 0 if the walk has no row of page 0, 1 if it has all of them, undefined if rows have moved since the walk. */
 function numberOf(walk: Walk, { page }: FetchedPage, keyed: boolean): 0 | 1 | undefined {
   if (!keyed) return walk.distinct + page.rowCount === walk.totalCount ? 0 : undefined
   const known = page.keys.filter((key) => walk.keys.has(key)).length

@@ -12,10 +12,10 @@ export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
 }
 
-/** A load is planned with this share of `loadRowsMax`, because events with two modification times can be read twice. */
+/** Plans a load for this share of `loadRowsMax`, because events with two modification times can be read twice. */
 const LOAD_SHARE = 0.8
 
-/** `guess`: the page to request first. `stop`: the page that ends the first load, undefined if all rows fit into it. */
+/** `guess`: the page to request first. `stop`: the page that ends the first load, undefined if all rows fit in it. */
 function pagesToProbe({ rowsExpected = 0 }: Slice, { loadRowsMax }: WalkTerms, pageRows: number) {
   const behindLoad = Math.floor((LOAD_SHARE * loadRowsMax) / pageRows)
   const isLoad = behindLoad < 2 || (rowsExpected > 0 && rowsExpected <= loadRowsMax)

@@ -12,7 +12,7 @@ import { keylessOf, questionFor, type SliceSource } from '../walkPages.ts'
 
 const NARROWER_REQUESTS_MAX = 16
 
-/** Tests whether smaller spans return new rows. Halves a span again while it returns as many rows as the whole span. */
+/** Tests whether smaller spans return new rows. Halves again any half that returns as many rows as the whole span. */
 export async function probeNarrower({ source, slice, first }: ProbedSlice, walk: Walk): Promise<NarrowerFinding> {
   const { pages } = source
   const read = async (span: Span) => (await pages.read(questionFor(source, span), 1)).page
@@ -53,7 +53,7 @@ export async function probePartTotals({ source, slice }: ProbedSlice, parts: rea
   return sum >= Math.min(before, now) && sum <= Math.max(before, now) ? 'add up' : 'differ'
 }
 
-/** Requests the times before and after the entries `seen` of an audit trail. Returns whether more entries are there. */
+/** Requests the times before and after an audit trail's entries `seen`. Returns whether there are more entries. */
 export async function probeOutside(source: SliceSource, span: Span, seen: readonly FetchedPage[]): Promise<boolean> {
   const stampsIn = (pages: readonly FetchedPage[]): Instant[] =>
     pages.flatMap(({ page }) => stampsOf(source.pages.report, page).flat()).filter((at) => at !== undefined)
@@ -67,7 +67,7 @@ export async function probeOutside(source: SliceSource, span: Span, seen: readon
   for (const edge of edges) {
     if (edge.since !== undefined && edge.since > edge.until) continue
     const shown = stampsIn([await source.pages.read(questionFor(source, edge), 1)])
-    // A service that rounds the bounds may return rows of the time `begun` or `ended` again. Such rows are not missing.
+    // A service that rounds the bounds may return rows from `begun` or `ended` again. Such rows are not missing.
     if (shown.some((at) => at < begun || at > ended)) return true
   }
   return false
