@@ -55,7 +55,7 @@ interface BackfillNamesOptions {
   readonly startOf: (report: ReportName) => Instant
 }
 
-/** Returns a function that finds or creates the backfill of each request. Equal requests share one backfill. */
+/** Returns a function that finds or creates the backfill of each request. Identical requests share one backfill. */
 export function openBackfillNames({ books, requests, clock, startOf }: BackfillNamesOptions) {
   /** Jobs of requests that are still being handled. They are kept here, because the queue may not contain them yet. */
   const jobsInProgress = new Set<BackfillJob>()
@@ -81,7 +81,7 @@ export function openBackfillNames({ books, requests, clock, startOf }: BackfillN
 
   /** Finds or creates a job per report, and passes the jobs to `work`. Throws USAGE_INVALID for an impossible range. */
   return async <T>(requested: readonly BackfillRequest[], work: (named: BackfillJobs) => Promise<T>): Promise<T> => {
-    // Handles requests one after the other, so that each request finds the backfills of earlier requests.
+    // Handles requests one at a time, so that each request finds the backfills of earlier requests.
     const named = await inTurn(() => findOrCreate(requested))
     return work(named).finally(() => named.forEach((job) => jobsInProgress.delete(job)))
   }

@@ -63,7 +63,7 @@ export function pullThroughQueue({ context, requests }: { context: SyncContext; 
     try {
       for (let poll = 1; ; poll += 1) {
         await clock.sleep(POLL_EVERY_MS, signal)
-        // The state is read before the job. So if the state is `completed`, the job contains the result.
+        // Reads the state before the job, so that if the state is `completed`, the job contains the result.
         const state = await reach(() => queue.getJobState(jobId))
         const job = await reach(() => queue.getJob(jobId))
         if (job === undefined) throw lostWindowError(ask)
@@ -87,7 +87,7 @@ async function withdrawJob(queue: Queue<WindowJob>, jobId: string): Promise<void
   await queue.remove(jobId)
 }
 
-/** Repeats a call while the queue's store is unreachable, because an unreachable store must not fail a window. */
+/** Retries a call while the queue's store is unreachable, because an unreachable store must not fail a window. */
 async function onceReachable<T>(ask: () => Promise<T>, { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>) {
   for (;;) {
     try {

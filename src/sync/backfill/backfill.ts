@@ -26,7 +26,7 @@ export interface BackfillProgress extends Progress {
 }
 
 export interface BackfillOptions {
-  /** Identifies the backfill, its run and its loads. If a backfill with this identifier is open, it is continued. */
+  /** Identifies the backfill, its run and its loads. An open backfill with this identifier is continued. */
   readonly backfillId: string
   readonly report: ReportName
   readonly from: Instant
@@ -121,7 +121,7 @@ async function runWindows(context: SyncContext, options: BackfillOptions): Promi
   })
 }
 
-/** Counts the windows that were read, and reports them with an estimate of the time for the remaining windows. */
+/** Counts the windows that have been read, and reports them with an estimate of how long the rest will take. */
 function countWindows(windows: BookedWindow[], { backfillId, report, onProgress }: BackfillOptions, clock: Clock) {
   const startedMs = clock.monotonicMs()
   const sumOf = (state: BookedWindow['state'], figure: 'rows' | 'pages' | 'plannedRequests'): number =>
@@ -239,7 +239,7 @@ async function recordStop(
   if (book?.state === 'cancelled') return outcomeOf(context, book)
   // A newer run has taken over the report, so this run must not write to the schema `tidemark`.
   if (error.code === 'FENCED') throw error
-  // Ignores errors of the two calls below, such as a full disk, because the caller must get the error of the backfill.
+  // Ignores errors from the two calls below, such as a full disk, so that the caller gets the backfill's own error.
   const state = error.code === 'CANCELLED' ? 'stopped' : 'failed'
   const endedAt = context.clock.now()
   const run = { runId: backfillId, report, kind: 'backfill', state, startedAt, endedAt, ...NO_RUN_COUNTS } as const

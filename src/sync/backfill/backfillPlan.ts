@@ -1,4 +1,4 @@
-/** Plans backfill windows with about equal row counts, estimated from the service's totals or from the warehouse. */
+/** Plans backfill windows with similar numbers of rows, estimated from the service's totals or from the warehouse. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import type { CountedRange, WindowRange, Range, WindowSizes } from '../../plan/backfillWindows.ts'
@@ -18,9 +18,9 @@ interface PlanAsk extends Range {
   readonly basis: BackfillBasis
 }
 
-/** Per currency, planning counts the rows of at most this many ranges, because each count costs one or two requests. */
+/** Planning counts the rows of at most this many ranges per currency, because each count costs one or two requests. */
 const RANGES_MAX = 16
-/** With few rows, planning counts one range per this many pages, so that a plan costs less than the backfill. */
+/** For a small backfill, planning counts one range per this many pages, so that a plan costs less than the backfill. */
 const PAGES_A_RANGE = 4
 
 /** Plans the windows of a backfill. Writes nothing to the warehouse. Throws the client's errors. */
@@ -69,7 +69,7 @@ async function rangesOf(planning: Planning, scope: string): Promise<WindowRange[
   return windowsByRows(known, rowsAWindow(total, sizes))
 }
 
-/** Divides the range: repeatedly halves the part with the most rows. Returns undefined if responses have no totals. */
+/** Divides the range by repeatedly halving the part with the most rows. Returns undefined if there are no totals. */
 async function countParts(planning: Planning, scope: string, sizes: WindowSizes): Promise<CountedRange[] | undefined> {
   const whole = await countRows(planning, scope, planning.ask)
   if (whole === undefined) return undefined
@@ -107,7 +107,7 @@ async function countRows({ ask, declaration, settings, pages }: Planning, scope:
 export interface BackfillPreview {
   readonly named: NamedBackfill
   readonly windows: readonly PlannedWindow[]
-  /** The estimated number of requests of the backfill. It includes the requests in `planning`. */
+  /** Estimated number of requests for the backfill, including the requests in `planning`. */
   readonly requests: number
   readonly planning: number
 }
@@ -117,7 +117,7 @@ interface PreviewBooks {
   readonly basis: BackfillBasis
 }
 
-/** Returns the preview without the windows that an open backfill has read. Throws USAGE_INVALID and client errors. */
+/** Returns the preview, without windows that an open backfill has read. Throws USAGE_INVALID and client errors. */
 export async function previewBackfill(context: WalkContext, { books, basis }: PreviewBooks, request: BackfillRequest) {
   const { start } = context.settings.reports[request.report]
   const named = await nameBackfill(request, { books, start, now: context.clock.now() })

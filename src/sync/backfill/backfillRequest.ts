@@ -7,9 +7,9 @@ import { SyncError } from '../../errors.ts'
 
 export interface BackfillRequest {
   readonly report: ReportName
-  /** If undefined, the range begins at the configured `start` of the report. */
+  /** If undefined, the range begins at the report's configured `start`. */
   readonly from: Instant | undefined
-  /** Default: the end of the open backfill with the same start. If there is no such backfill, the range ends now. */
+  /** Default: the end of the open backfill with the same start or, if there is none, the current time. */
   readonly to: Instant | undefined
 }
 

@@ -19,7 +19,7 @@ import { loadRules, privacyTextOf } from '../privacy.ts'
 import { Reading } from '../walk/reading.ts'
 import { serviceClock } from '../walk/serviceClock.ts'
 
-/** A window whose manifest has another version is pulled again. */
+/** A window whose manifest has a different version is pulled again. */
 const VERSION = 3
 const MANIFEST = 'manifest.json'
 
@@ -30,9 +30,9 @@ export interface PullAsk {
   readonly number: number
   readonly since: Instant
   readonly until: Instant
-  /** The backfill's right to commit. It ends when a newer run takes over the report. */
+  /** The backfill's right to commit, which is lost when a newer run takes over the report. */
   readonly fence: Fence
-  /** Fingerprint of the settings that affect requests. A worker with other settings refuses the job. */
+  /** Fingerprint of the settings that affect requests. A worker with different settings refuses the job. */
   readonly question: string
   /** Long numbers are staged as strings with this prefix, to keep all digits. Each warehouse has its own prefix. */
   readonly numberMark: string
@@ -58,7 +58,7 @@ export interface PulledWindow {
   readonly rows: number
 }
 
-/** Reads a window, in this process or in another process with the same staging directory. Rejects after an abort. */
+/** Reads a window, in this process or in another one that shares the staging directory. Rejects when aborted. */
 export type Pull = (ask: PullAsk, signal: AbortSignal) => Promise<PulledWindow>
 
 export type PullContext = Omit<WalkContext, 'warehouse' | 'fence'>
@@ -102,7 +102,7 @@ export async function pullWindow(given: PullContext, ask: PullAsk): Promise<Pull
     const rows = loads.reduce((sum, { segment }) => sum + (segment?.rows ?? 0), 0)
     const pulled = { version: VERSION, ask, directory, catalog, loads, profile: source.pages.profile, pages, rows }
     await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER })
-    // After the manifest is written, another process can load the window.
+    // Once the manifest has been written, another process can load the window.
     await writeFile(join(folder, MANIFEST), JSON.stringify(pulled), { mode: PRIVATE_FILE })
     return pulled
   } catch (error) {
