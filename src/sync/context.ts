@@ -23,7 +23,7 @@ export interface WalkContext {
   readonly onProgress: (progress: Progress) => void
   readonly signal: AbortSignal
   readonly priority?: Priority | undefined
-  /** This run's right to commit, which each commit checks. Undefined before the call of `withFence`. */
+  /** This run's right to commit, which each commit checks. Undefined until `withFence` is called. */
   readonly fence?: Fence | undefined
   readonly observe?: Observe | undefined
 }
@@ -39,7 +39,7 @@ export interface SyncSettings
   readonly concurrency: number
   /** The client identifier and its OAuth scopes. If they change, reports that the service refused are tried again. */
   readonly identity: string
-  /** If the secret changes, reports that were paused after the service refused the credentials are tried again. */
+  /** If the secret changes, reports that were paused because the service refused the credentials are tried again. */
   readonly clientSecret: Pick<Secret, 'shortHash'>
   readonly hashKey?: Secret | undefined
 }

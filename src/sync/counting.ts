@@ -1,7 +1,7 @@
 /**
- * After an incremental run, compares the total of a report with the number of its stored rows (product contract §4,
- * §5.1). Ranges of creation time that differ are read again, to find late rows and deleted rows. If a total proves to
- * be wrong, comparisons stop for a day.
+ * After an incremental run, compares the report's total with the number of stored rows (product contract §4, §5.1).
+ * Where the counts differ, rereads rows by creation time to find late and deleted rows. If a total proves to be wrong,
+ * comparisons stop for a day.
  */
 import { SyncError } from '../errors.ts'
 import { DAY_MS, type Instant, millisBetween, minusMs, plusMs, SECOND_MS } from '../instant.ts'
@@ -46,7 +46,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
   const comparedAt = restMs === 0 ? plusMs(window.since, config.overlapMs + config.settleMs) : state?.countedAt
   const comparison = { context, reading, until: (window.since - 1) as Instant, comparedAt }
   const found = await findRows(comparison, next.acceptedDifference).catch(async (error: unknown) => {
-    // Without this record, each run would read these ranges again, and the limit for deletions would stop each run.
+    // Without this record, every run would reread these ranges and be stopped by the deletion limit again.
     if (error instanceof SyncError && error.code === 'MASS_DELETE_STOPPED') await record({ stopped: error.message })
     throw error
   })
@@ -70,7 +70,7 @@ interface Comparison {
   readonly reading: Reading
   /** End of the compared range. Rows created after this time were all read as part of this run's window. */
   readonly until: Instant
-  /** The service's time at the previous comparison. The service did not yet count the rows that are missing now. */
+  /** When the previous comparison ran, by the service's clock. The rows missing now were not in its total yet. */
   readonly comparedAt: Instant | undefined
 }
 
@@ -84,7 +84,7 @@ async function findRows(comparison: Comparison, acceptedDifference: number): Pro
   const total = await totalUpTo(reading, until)
   const { kind } = await totalOfCreated(reading)
   if (kind === 'undated') return UNDATED
-  // If the counts of rows created up to `until` differ as at the last comparison, the new difference is in later rows.
+  // If counts of rows created up to `until` still differ by the same number, the new difference is in later rows.
   if (total === undefined || total - notes.reduce((sum, { rows }) => sum + rows, 0) === acceptedDifference)
     return 'recent rows'
   if (kind === 'unknown') return 'totals that change'
@@ -117,7 +117,7 @@ async function wrongRanges({ reading, until: end }: Comparison, notes: readonly 
 const totalUpTo = (reading: Reading, until: Instant): Promise<number | undefined> =>
   totalNow(reading, { created: { since: undefined, until } })
 
-/** Reads the range in slices of about a page, and stores their counts. Returns the number of absent rows. */
+/** Reads the range in slices of about a page, and stores their counts. Returns how many stored rows are absent. */
 async function readRange(comparison: Comparison, range: Span): Promise<number> {
   const { context, reading, until } = comparison
   const { warehouse, clock, fence } = context
@@ -135,7 +135,7 @@ async function readRange(comparison: Comparison, range: Span): Promise<number> {
   if (oldest !== undefined)
     intake.source = { kind: 'reread', lateMs: await latenessMs(comparison, oldest.span, oldest.missing) }
   await intake.commit()
-  // The run has already read all rows that were created after `until`. So the last range extends to the window's end.
+  // The run has already read all rows created after `until`, so the last range extends to the window's end.
   const isLast = range.until === until
   const span = { since: range.since, until: isLast ? plan.window.until : range.until }
   const isWhole = isLast && range.since === undefined

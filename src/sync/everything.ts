@@ -8,7 +8,7 @@ import type { ProvenSlice } from './walk/provenSlices.ts'
 import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 import { serviceClock } from './walk/serviceClock.ts'
 
-/** Rows with times up to 100 years in the future are also requested, because a wrong clock may have set such times. */
+/** Also requests rows dated up to 100 years in the future, because a wrong clock may have set such times. */
 const FUTURE_MS = 100 * 366 * DAY_MS
 
 /** Yields all rows as one slice. If one response lacks rows, reads by creation time or, if unknown, page by page. */
@@ -30,7 +30,7 @@ async function readByCreation(reading: Reading, total: number | undefined): Prom
   const keys = new KeySet()
   const proofs = new Set<string>()
   let rows = 0
-  // Millions of keys need much memory, so keys are compared only if there are few rows.
+  // Millions of keys take a lot of memory, so keys are compared only if there are few rows.
   const isSmall = (total ?? Infinity) <= loadRowsMax
   // No new row can appear before `youngFrom`, so a matching total proves that the earlier part is complete.
   const spans = splitAt(everything, youngFrom) ?? [everything]

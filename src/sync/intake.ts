@@ -44,7 +44,7 @@ export interface ProvenWindow {
   readonly reached?: Instant
   /** Keys of rows missing from a second read that excludes deleted rows. Undefined if rows have a deletion flag. */
   readonly gone?: ChangesLoad['gone']
-  /** Audit reports only: the record and time span whose stored entries are replaced by the rows of this window. */
+  /** Audit reports only: the record and time span whose stored entries this window's rows replace. */
   readonly entries?: EntryWindow
   readonly audited?: AuditedRecord
 }
@@ -62,7 +62,7 @@ export class Intake implements AsyncDisposable {
   readonly #spool: Spool
   readonly #proven: ProvenWindow[] = []
   #loading: Promise<void> = Promise.resolve()
-  /** True if rows in the open window lack a deletion flag. Deleted rows are found when the window is closed. */
+  /** True if rows in the open window lack a deletion flag. Deleted rows are detected when the window is closed. */
   #awaitsDifference = false
 
   constructor(context: WalkContext, options: IntakeOptions) {
@@ -95,14 +95,14 @@ export class Intake implements AsyncDisposable {
     return this.#spool.takeBack(point)
   }
 
-  /** Closes a window after its last row was added. The transaction of the next load stores the window. */
+  /** Closes a window once its last row has been added. The next load's transaction stores the window. */
   async close(proven: ProvenWindow): Promise<void> {
     this.#proven.push(proven)
     this.#awaitsDifference = false
     await this.#loadFullSegments()
   }
 
-  /** Loads all rows that are not loaded yet. The last load also writes the record of the run. */
+  /** Loads all rows that have not been loaded yet. The last load also writes the run's record. */
   async commit(run?: RunRecord): Promise<void> {
     const segments = await this.#spool.takeRest()
     await this.#loading
@@ -120,12 +120,12 @@ export class Intake implements AsyncDisposable {
     await this.#spool[Symbol.asyncDispose]()
   }
 
-  /** False if one load needs the whole window: audit entries, or rows that only a second read shows as deleted. */
+  /** False if one load needs the whole window: audit entries, or rows that only a second read reveals as deleted. */
   get #cutsBetweenPages(): boolean {
     return !this.#awaitsDifference && this.source.kind !== 'audit'
   }
 
-  /** Loads each full segment during the walk. If the previous segment's load still runs, the walk waits for it. */
+  /** Loads each full segment during the walk. If the previous segment is still being loaded, the walk waits. */
   async #loadFullSegments(): Promise<void> {
     await this.#spool.cutWhenFull()
     for (const segment of this.#spool.takeFull()) {

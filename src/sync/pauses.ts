@@ -13,11 +13,11 @@ export const UNTIL_RESUMED: readonly ErrorCode[] = [...PAUSING_ERRORS, 'REPORT_P
 export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<ReportName, SyncError>> {
   const paused = await context.warehouse.books.pauses()
   if (paused.some(({ code }) => code === 'CREDENTIALS_REFUSED')) await context.client.readSecret()
-  // A pause after a refusal stays while client, secret and scopes are unchanged. An operator's pause always stays.
+  // A refusal's pause stays until the client, secret or scopes change. An operator's pause always stays.
   const stays = (pause: Pause) => pause.code === 'REPORT_PAUSED' || pause.client === clientOf(pause, context.settings)
   const outdated = paused.filter((pause) => !stays(pause))
   const names = outdated.map(({ report }) => report)
-  // An operator may have paused one of these reports meanwhile. `onlyRefused` keeps such a pause.
+  // An operator may have paused one of these reports in the meantime. `onlyRefused` keeps such a pause.
   if (names.length > 0) await context.warehouse.resume(names, { onlyRefused: true })
   const remaining = paused.filter(stays)
   const byReport = new Map(remaining.map((pause) => [pause.report, pausedBy(pause)]))
@@ -39,7 +39,7 @@ export function refuseAgain(pauses: readonly Pause[], report: ReportName, settin
   if (one !== undefined) throw pausedBy({ ...one, report })
 }
 
-/** Returns client, OAuth scopes and, after refused credentials, a hash of the secret. If this changes, a pause ends. */
+/** Returns the client, its scopes and, for refused credentials, the secret's hash. If one changes, the pause ends. */
 const clientOf = ({ code }: Pick<Pause, 'code'>, { identity, clientSecret }: SyncSettings): string =>
   code === 'CREDENTIALS_REFUSED' ? `${identity} ${clientSecret.shortHash}` : identity
 
@@ -50,11 +50,11 @@ function pausedBy({ report, code, reason, cure }: Pause): SyncError {
   return new PauseError(code as ErrorCode, message, { report, cure })
 }
 
-/** Pauses the report if further requests are useless. Ignores a `PauseError`, because the report is already paused. */
+/** Pauses the report if further requests would be pointless. Ignores a `PauseError`: the report is already paused. */
 export async function pauseAfter(context: SyncContext, report: ReportName, error: SyncError): Promise<void> {
   if (!PAUSING_ERRORS.includes(error.code) || error instanceof PauseError) return
   const { code, message: reason, cure } = error
-  // Keeps a pause by an operator. If this refusal replaced that pause, a successful `check` would end it.
+  // Keeps an operator's pause. If this refusal replaced that pause, a successful `check` would end it.
   const isByOperator = (pause: Pause) => pause.report === report && pause.code === 'REPORT_PAUSED'
   if ((await context.warehouse.books.pauses()).some(isByOperator)) return
   const client = clientOf(error, context.settings)

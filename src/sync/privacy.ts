@@ -1,4 +1,4 @@
-/** Applies the privacy settings of a report to its pages and to its loads. */
+/** Applies a report's privacy settings to its pages and loads. */
 import { isPerRecord, type ReportName } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import type { ReadSettings } from '../plan/coverage.ts'

@@ -1,4 +1,4 @@
-/** Compares a whole report with the service. Marks rows as deleted if two consecutive reconciles do not find them. */
+/** Compares a whole report with the service. Marks rows as deleted if two reconciles in a row do not find them. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { SyncError } from '../errors.ts'
@@ -35,7 +35,7 @@ export async function reconcileReport(given: SyncContext, report: ReportName, op
   const scopes = scopesOf(context.settings, declaration)
   const found = { rows: 0, missed: 0, differed: 0, absent: 0, deleted: 0 }
   let { pages } = before
-  // Counts the rows that this run has written. Rows of earlier, interrupted runs of the reconcile do not count.
+  // Counts only the rows that this run wrote, not the rows of earlier, interrupted runs of the reconcile.
   let { inserted, updated } = before.figures
   for (const scope of scopes) {
     const one = await reconcileScope(context, { declaration, scope, options })
@@ -81,7 +81,7 @@ async function reconcileScope(
   return { pages: reading.pages, inserted, updated, found }
 }
 
-/** Returns keys that the previous reconcile did not find, but that exist before `start`: these rows are not deleted. */
+/** Returns keys that the previous reconcile did not find because they are before `start`. Such rows are not deleted. */
 async function keysBeforeStart({ warehouse }: SyncContext, { plan, source }: Reading): Promise<readonly string[]> {
   const { declaration, scope, config } = plan
   const absent = declaration.window.required ? await warehouse.books.absentKeys(declaration.name, scope) : []

@@ -31,12 +31,12 @@ export type RetryContext = Pick<SyncContext, 'warehouse' | 'clock' | 'signal'> &
 }
 
 const ROWS_A_QUERY = 500
-/** A batch with this many rows is full. It can have more rows, because the rows of one load are never split. */
+/** A batch is full at this many rows. It may have more, because the rows of one load are never split. */
 const ROWS_A_LOAD = 5_000
 const TRIES_MAX = 10
 const ONE_SEGMENT = { loadRowsMax: Infinity, loadBytesMax: Infinity }
 
-/** Loads the rejected rows of a report again. Other loads may run meanwhile, but not a second retry of the report. */
+/** Loads a report's rejected rows again. Other loads may run at the same time, but not a second retry of the report. */
 export async function retryRejected(context: RetryContext, report: ReportName): Promise<RetriedReport> {
   const kept = async () => {
     const loads = await context.warehouse.books.rejectingLoads(report)
@@ -60,7 +60,7 @@ interface RejectedLoads {
   readonly isLast: boolean
 }
 
-/** Loads the listed rows. Returns false if other loads changed the list meanwhile: the caller then lists them again. */
+/** Loads the listed rows. Returns false if other loads have changed the list: the caller then lists the rows again. */
 async function allLoadedAgain(context: RetryContext, report: ReportName, { loads, isLast }: RejectedLoads) {
   const moved = new SyncError('UNEXPECTED', `${report}: its rejected rows changed ${TRIES_MAX} times meanwhile`, {
     report,
@@ -107,7 +107,7 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
   const plan = { answer, key: wireKey(declaration), flag, catalog, numberMark: warehouse.numberMark }
   await using spool = new Spool(join(settings.staging, `retry-${runId}`), catalog, ONE_SEGMENT)
   const asked = new Map<string, StagedPage['asked']>()
-  /** Keys of rows that were already deleted at the service when they were rejected. */
+  /** Keys of rows that the service had already deleted when they were rejected. */
   const gone = new Map<string, GoneKey>()
   let read = 0
   for (let offset = 0; offset < batch.rows; offset += ROWS_A_QUERY) {
@@ -128,7 +128,7 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
       else gone.delete(`${scope} ${key}`)
     }
   }
-  // Other loads have removed rejected rows meanwhile, so a query with an offset has skipped some rows.
+  // Other loads removed rejected rows in the meantime, so a query with an offset skipped some rows.
   if (read !== batch.rows) throw batch.moved
   const [segment, ...more] = await spool.takeRest()
   assert(segment !== undefined && more.length === 0, 'kept rows make one segment')
@@ -152,7 +152,7 @@ function columnsOf({ asked }: Declaration, scope: string): StagedPage['asked'] {
   return Object.fromEntries(asked.map(({ column }, n) => [column, values[n] ?? '']))
 }
 
-/** Returns a window that contains no time, so that the load deletes no stored entry of the audited record. */
+/** Returns a window that covers no time, so that the load deletes none of the audited record's stored entries. */
 const emptyWindow = ({ asked }: Declaration, columns: StagedPage['asked']): EntryWindow => ({
   record: asked.map(({ column }) => columns[column] ?? ''),
   since: 1 as Instant,

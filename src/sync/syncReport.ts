@@ -23,7 +23,7 @@ export interface ReportRun {
   readonly figures: Figures
 }
 
-/** Runs the report once for each of its scopes (each currency, or ''). Throws the errors of walks and loads. */
+/** Runs the report once for each of its scopes (each currency, or ''). Throws errors from walks and loads. */
 export async function syncReport(given: SyncContext, report: ReportName, runId: string): Promise<ReportRun> {
   const declaration = reportOf(report)
   const startedAt = given.clock.now()
@@ -49,7 +49,7 @@ async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages
   const { run } = pull
   const last = await context.warehouse.books.lastWindow(run.report, pull.scope)
   const clock = await serviceClock(context, pull.declaration, { currency: pull.scope })
-  // Our clock is read after the request for the service's clock, so that the elapsed time includes that request.
+  // Reads our clock after requesting the service's clock, so that the elapsed time includes that request.
   const before = { ...last, sincePreviousRunMs: last.begunAt && millisBetween(last.begunAt, context.clock.now()) }
   await using reading = await openReading(context, pull, { before, clock })
   const refill = await openCoverage(context, reading, last.mark)

@@ -22,13 +22,13 @@ import { proveSlice } from '../walk/proveSlice.ts'
 import { serviceClock } from '../walk/serviceClock.ts'
 import type { ReportRun } from '../syncReport.ts'
 
-/** Limits the records of a load, because each one adds a window and a mark to the transaction. */
+/** The most records in one load. Each record adds a window and a mark to the transaction. */
 const RECORDS_A_LOAD_MAX = 2_000
-/** After a change of the configuration, one run reads at most this many trails again, so that runs stay short. */
+/** After a configuration change, one run rereads at most this many trails, so that runs stay short. */
 const TRAILS_AGAIN_MAX = 2_000
-/** After this many failed records without any success, the run tests whether any trail can be read. */
+/** After this many failed records and no success, the run checks whether any trail can be read at all. */
 const FAILED_BEFORE_TEST = 20
-/** These errors may concern only the requested record. After such an error, the run skips the record. */
+/** Errors that may affect only the requested record. The run then skips the record. */
 const ERRORS_OF_ONE_RECORD: readonly ErrorCode[] = [
   'REPORT_FORBIDDEN',
   'REQUEST_INVALID',
@@ -43,7 +43,7 @@ interface Subject {
   readonly record: (recordId: string) => RecordParameters
 }
 
-/** Runs the report. A record that the service refuses is skipped. If no record can be read, an error is thrown. */
+/** Runs the report, and skips records that the service refuses. Throws an error if no record can be read. */
 export async function syncAudit(given: SyncContext, report: ReportName, runId: string): Promise<ReportRun> {
   const declaration = reportOf(report)
   const startedAt = given.clock.now()
@@ -76,7 +76,7 @@ interface TrailRefill {
   readonly done: () => Promise<void>
 }
 
-/** Stores the settings of each entity. If they changed, returns which trails to read again, by entity (`3:`, or ''). */
+/** Stores each entity's settings. If they changed, returns which trails to reread, by entity (`3:`, or ''). */
 async function openAuditCoverage(context: SyncContext, report: ReportName, subjects: readonly Subject[]) {
   const { warehouse, settings, fence } = context
   const wanted = readSettingsOf(settings, report)
@@ -101,7 +101,7 @@ function auditCoverage(stored: Coverage | undefined, wanted: ReadSettings, asked
   const isBack = stored === undefined && askedUntil !== undefined
   if (isBack) return { asked: wanted, refillUntil: askedUntil, because: ['entities'] }
   const next = nextCoverage(stored, wanted, askedUntil)
-  // `nextCoverage` can keep an earlier `start`. Trails of new records begin at the configured one, so it is stored.
+  // `nextCoverage` may keep an earlier `start`, but new records' trails begin at the configured one, which is stored.
   return next.asked.start === wanted.start ? next : { ...next, asked: wanted }
 }
 
@@ -111,7 +111,7 @@ class Trail {
   readonly #declaration: Declaration
   readonly #intake: Intake
   readonly #config: ReportConfig
-  /** Settles when the last trail was added. Trails are added one by one, so that no load contains half a trail. */
+  /** Settles once the last trail has been added. Trails are added one at a time, so no load contains half a trail. */
   #adding: Promise<void> = Promise.resolve()
   #rows = 0
   readonly #asked = new Set<string>()
@@ -180,7 +180,7 @@ class Trail {
     await warehouse.recordSkipped({ report, now: clock.now(), fence }, skipped)
   }
 
-  /** If no record was read, tries records that earlier runs have read. Throws if the service refuses these too. */
+  /** If no record was read, tries records that earlier runs read. Throws if the service refuses those too. */
   async #checkAnyReadable(): Promise<void> {
     for (const subject of this.#followed) {
       if (this.#isAnyRead) return
