@@ -7,7 +7,7 @@ export interface AuditedRecord {
   readonly at: Instant
 }
 
-/** Stores when audit trails were read. Call this in the transaction that loads the entries of these trails. */
+/** Stores when audit trails were read. Call this in the transaction that loads their entries. */
 export async function recordAudited(sql: Sql, report: string, asked: readonly AuditedRecord[]): Promise<void> {
   if (asked.length === 0) return
   const values = asked.map(({ scope, at }) => `(${text(scope)}, ${time(at)})`).join(', ')
@@ -29,7 +29,7 @@ export interface SkippedRecord {
 const FIRST_RETRY_AFTER = 'INTERVAL 5 MINUTES'
 const DOUBLINGS_MAX = 9
 
-/** Stores records whose trail could not be read, and when to try again. `now` is the time of this machine. */
+/** Stores records whose trail could not be read, and when to try again. `now` is this machine's time. */
 export async function recordSkipped(
   sql: Sql,
   { report, now }: { readonly report: string; readonly now: Instant },
@@ -48,13 +48,13 @@ export interface DueRecord {
   /** Text, because an identifier can exceed 2^53. */
   readonly recordId: string
   readonly mark: Instant | undefined
-  /** The service's time when the trail was last read. Undefined if it was never read. */
+  /** When the trail was last read, by the service's clock. Undefined if it never was. */
   readonly askedAt: Instant | undefined
   /** When the run that last read the trail began, by this machine's clock. */
   readonly begunAt: Instant | undefined
   /** True if the configuration has changed since the trail was read. All entries of the trail are then read again. */
   readonly fromStart: boolean
-  /** True if the last attempt to read the trail failed and it is too early for the next attempt. */
+  /** True if the last attempt to read the trail failed and it is too early to try again. */
   readonly waits: boolean
 }
 

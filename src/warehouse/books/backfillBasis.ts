@@ -1,4 +1,4 @@
-/** Reads what a backfill needs to choose its windows, such as the number of stored rows in each range of time. */
+/** Reads what a backfill needs to choose its windows, such as the number of stored rows in each time range. */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
@@ -33,10 +33,10 @@ async function hasUnflaggedRows(sql: Sql, { name: report }: Declaration): Promis
   return (load.unflagged ?? 0) > 0
 }
 
-/** `densityOf` returns about this number of ranges. */
+/** `densityOf` returns about this many ranges. */
 const DENSITY_SPANS = 512
 
-/** Divides `span` into ranges with about equal numbers of rows. Undefined without rows or modification times. */
+/** Divides `span` into ranges with similar numbers of rows. Undefined if there are no rows or no modification times. */
 async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Promise<CountedRange[] | undefined> {
   if (report.newerBy.length === 0) return undefined
   const inScope = scope === '' ? '' : ` AND target_currency = ${text(scope)}`

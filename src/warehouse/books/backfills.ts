@@ -19,7 +19,7 @@ export interface BackfillRange extends Span {
 
 /** A part of a backfill that is read and proven complete on its own. `scope` is the currency, or empty. */
 export interface PlannedWindow extends BackfillRange {
-  /** The newest window of a backfill has the number 1. */
+  /** The newest window of a backfill is number 1. */
   readonly number: number
   readonly scope: string
   readonly plannedRows: number | undefined
@@ -55,7 +55,7 @@ interface FailedWindow extends Pick<CompletedWindow, 'backfillId' | 'number'> {
   readonly fence: Fence | undefined
 }
 
-/** The sums over all windows of a backfill. */
+/** Totals over all windows of a backfill. */
 export interface BackfillFigures extends RunCounts {
   readonly windows: number
   readonly done: number
@@ -75,7 +75,7 @@ const cancellableSql = (id: string): string => `
   FROM tidemark.backfills LEFT JOIN (FROM tidemark.fences WHERE kind = 'backfill') USING (report)
   WHERE backfill_id = ${text(id)} AND state IN ('pending', 'running', 'failed')`
 
-/** Sets the window to `done`, in the transaction of its last load. Throws FENCED when the backfill was cancelled. */
+/** Sets the window to `done`, in the transaction of its last load. Throws FENCED if the backfill was cancelled. */
 export async function completeWindow(sql: Sql, window: CompletedWindow, loadId: number): Promise<void> {
   const { backfillId, number, rows, pages } = window
   const id = text(backfillId)

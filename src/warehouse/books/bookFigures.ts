@@ -13,7 +13,7 @@ export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR lis
 /** SQL that is true for marks up to which all rows were read. In the query, `m` must be `tidemark.marks`. */
 export const IS_READ_UP_TO = `m.mark IN (${READ_UP_TO.map(text).join(', ')})`
 
-/** Query for each report's mark: all its currencies are read up to this time. Audit reports: the newest trail mark. */
+/** Query for each report's mark: how far all its currencies have been read. Audit reports: the newest trail mark. */
 export const REPORT_MARKS = `
   SELECT m.report, CASE WHEN bool_or(m.mark = 'since') THEN max(m.value)
     WHEN count(*) >= coalesce(any_value(len(s.scopes)), 0) THEN min(m.value) END AS mark

@@ -126,7 +126,7 @@ export interface ReportStateRow {
   readonly offReason: string | undefined
   /** The configured currencies. If undefined, each scope that was ever read counts as configured. */
   readonly scopes?: readonly string[] | undefined
-  /** True if requests have filters. Then a row that is not returned can still exist: a filter can exclude it. */
+  /** True if requests have filters. A row that is not returned may then still exist: a filter may exclude the row. */
   readonly isFiltered?: boolean
   readonly history?: { readonly on: boolean; readonly now: Instant }
 }

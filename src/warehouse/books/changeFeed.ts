@@ -80,7 +80,7 @@ export async function checkCursor(sql: Pick<Sql, 'rows'>, cursor: Cursor, report
 
 /** Invalidates all earlier cursors of a report, because stored rows have changed without a load. */
 export async function restartFeed(sql: Sql, report: ReportName, reason: string): Promise<void> {
-  // This load has no rows. It only exists so that the new state has a number.
+  // This load has no rows. It exists only so that the new state has a number.
   await sql.run(`
     INSERT INTO tidemark.loads
     SELECT coalesce(max(load_id), 0) + 1, ${text(reason)}, ${text(report)}, now(), 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0

@@ -30,7 +30,7 @@ export async function storedPrivacyRules(sql: Sql, report: string): Promise<(str
   return rows.map(({ columns }) => columns ?? undefined)
 }
 
-/** Stores the configuration of a scope. Deletes stored values of columns that are private from now on. */
+/** Stores the configuration of a scope. Deletes stored values of columns that are now private. */
 export async function recordCoverage(sql: Sql, place: CoveredPlace, coverage: Coverage): Promise<void> {
   const { asked, refillUntil, because } = coverage
   const reason = refillUntil === undefined ? undefined : changesText(because)
@@ -49,13 +49,13 @@ export async function recordCoverage(sql: Sql, place: CoveredPlace, coverage: Co
 export async function forgetCoverage(sql: Sql, report: string, kept: readonly string[]): Promise<void> {
   const others = kept.length === 0 ? '' : ` AND scope NOT IN (${kept.map(text).join(', ')})`
   const which = `tidemark.coverage WHERE report = ${text(report)}${others}`
-  // Even a DELETE that matches no row would empty the cache of all coverage (database/queryCache.ts).
+  // Even a DELETE that matches no row would clear the cached coverage of all scopes (database/queryCache.ts).
   if ((await sql.cachedRows(`SELECT 1 FROM ${which}`)).length > 0) await sql.run(`DELETE FROM ${which}`)
 }
 
 type CoveredSpan = Span & CoveredPlace
 
-/** Merges closed windows into the intervals of `tidemark.covered`. Skips audit reports: each record has a mark. */
+/** Merges closed windows into the intervals of `tidemark.covered`. Skips audit reports, whose records have marks. */
 export async function cover(
   sql: Sql,
   windows: readonly (Omit<CoveredSpan, 'report'> & { readonly report: Declaration })[],

@@ -1,4 +1,4 @@
-/** A cursor of the change feed is a load's number and a hash. After a restore, another load can have this number. */
+/** A change feed cursor: a load's number and a hash, because after a restore another load can have the same number. */
 import { SyncError } from '../../errors.ts'
 import { onlyRow, type Sql } from '../database/sql.ts'
 

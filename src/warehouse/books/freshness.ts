@@ -1,4 +1,4 @@
-/** Creates the view `tidemark.freshness`, which shows up to which time each report is complete. */
+/** Creates the view `tidemark.freshness`, which shows the time up to which each report is complete. */
 import { reports } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
@@ -23,7 +23,7 @@ const trails = reports
   .map(({ name }) => text(name))
   .join(', ')
 
-/** SQL of each sentence in the view's column `explained`. A sentence that does not apply is NULL. */
+/** SQL for each sentence in the view's column `explained`. A sentence that does not apply is NULL. */
 const SENTENCES: readonly string[] = [
   `'Not running: ' || rtrim(f.not_running_because, '.') || '.'`,
   `CASE WHEN f.rows = 0 THEN '0 rows because ' || CASE
@@ -79,7 +79,7 @@ const FACTS = `
   ${joinPerReport('h', 'CASE WHEN bool_and(ended_at IS NOT NULL) THEN max(ended_at) END AS history_ended', 'histories')}
   ${joinPerReport('n', 'max(stopped) AS stopped', 'countings')}`
 
-/** The view names at most this many records whose audit trail could not be read. It counts the others. */
+/** The view names at most this many records whose audit trail could not be read, and counts the others. */
 const SKIPPED_NAMED = 5
 
 export function freshnessSql(): string {

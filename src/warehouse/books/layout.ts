@@ -12,7 +12,7 @@ import { freshnessCommentsSql, freshnessSql } from './freshness.ts'
 import { createTables, isLake } from '../tables/tables.ts'
 
 const FOLDER = new URL('../../../schema/migrations/', import.meta.url)
-/** The files of the migrations, such as `0001_books.sql`, in the order of their numbers. */
+/** The migration files, such as `0001_books.sql`, in numerical order. */
 const MIGRATIONS = readdirSync(FOLDER)
   .filter((file) => file.endsWith('.sql'))
   .toSorted()
@@ -47,7 +47,7 @@ export async function migrate(sql: Sql, path: string, movedFrom?: string): Promi
   return version
 }
 
-/** Returns the fingerprint of the views, functions and comments that the last program has written. */
+/** Returns the fingerprint of the views, functions and comments that were last written. */
 async function storedFingerprint(sql: Sql): Promise<string | undefined> {
   const [row] = await sql.rows<{ value: string }>(`SELECT value FROM tidemark.settings WHERE name = 'definitions'`)
   return row?.value

@@ -1,11 +1,11 @@
-/** Reads what has changed in each report since a cursor, for messages to receivers that wait for new data. */
+/** Reads what has changed in each report since a cursor, for messages to receivers waiting for new data. */
 import { type ReportName, reportNames } from '../../../schema/index.ts'
 import { formatInstant } from '../../instant.ts'
 import { type Sql, text } from '../database/sql.ts'
 import { bookFigures } from './bookFigures.ts'
 import { type Cursor, currentCursor, CURSOR_SQL, loadOf, START } from './cursor.ts'
 
-/** A message lists the identifiers of at most this number of loads, the newest ones. Its cursors cover all loads. */
+/** A message lists at most this many load identifiers, those of the newest loads. Its cursors cover all loads. */
 const LOADS_LISTED_MAX = 1_000
 
 export interface NewDataRequest {
@@ -17,7 +17,7 @@ export interface NewDataRequest {
 type Count = 'inserted' | 'updated' | 'deleted' | 'children_written' | 'count'
 type ChangedRow = Readonly<Record<Count, number>> & { report: ReportName; from: Cursor; ids: string }
 
-/** Returns the present cursor and what has changed. An unknown cursor, as after a restore, counts as `start`. */
+/** Returns the current cursor and what has changed. An unknown cursor, as after a restore, counts as `start`. */
 export async function newDataSince(sql: Pick<Sql, 'rows'>, { cursors, reports = reportNames }: NewDataRequest) {
   const to = await currentCursor(sql)
   const known = reports.map((report) => [report, cursors[report] ?? START] as const)
@@ -40,7 +40,7 @@ export async function newDataSince(sql: Pick<Sql, 'rows'>, { cursors, reports = 
       report,
       cursor: { from, to },
       rows,
-      /** The published rows are complete up to this time; null if the report was never read to its end. */
+      /** The published rows are complete up to this time; null if the report was never read to the end. */
       mark: mark === undefined ? null : formatInstant(mark),
       loads: { count, ids: JSON.parse(ids) as number[] },
     }

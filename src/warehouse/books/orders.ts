@@ -1,4 +1,4 @@
-/** Writes `tidemark.orders`: commands and actions of the console, with the person, the times and the result. */
+/** Writes `tidemark.orders`: commands and console actions, with who sent them, when, and how they ended. */
 import { randomUUID } from 'node:crypto'
 import type { Instant } from '../../instant.ts'
 import type { Database } from '../database/duckdb.ts'

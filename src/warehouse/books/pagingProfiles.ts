@@ -20,7 +20,7 @@ export async function pagingProfileOf(sql: Sql, { report, pageSize }: PagingPlac
   return stored === undefined ? UNKNOWN_PAGING : { ...UNKNOWN_PAGING, ...withoutNulls(stored) }
 }
 
-/** Stores the paging profile that a walk has learned. If another walk has stored a profile meanwhile, combines both. */
+/** Stores the paging profile that a walk has learned. If another walk stored one in the meantime, combines both. */
 export async function learnPagingProfile(sql: Sql, place: PagingPlace, learnt: PagingProfile): Promise<void> {
   const { report, pageSize, knew } = place
   const stored = await pagingProfileOf(sql, place)

@@ -1,4 +1,4 @@
-/** Reads and writes `tidemark.requests`: the numbers of requests to the service. */
+/** Reads and writes `tidemark.requests`: how many requests were sent to the service. */
 import { reportNames } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
 import type { RequestEntry, RequestUse } from '../../plan/requestBudget.ts'
@@ -11,9 +11,9 @@ export async function recordRequests(sql: Sql, entries: readonly RequestEntry[],
   if (rows !== '') await sql.run(`INSERT INTO tidemark.requests ${counted}`)
 }
 
-/** A report's requests per run and changed rows per day are computed from its runs in this number of days. */
+/** A report's requests per run and changed rows per day are computed from this many days of runs. */
 const MEASURED_DAYS = 7
-/** The assumed number of requests of a run, if none was measured. */
+/** The number of requests assumed for a run if none was measured. */
 const COST_UNKNOWN = 2
 
 /** Returns recent requests and runs. `changes` leaves out the run with the most changes, because it is not typical. */

@@ -57,7 +57,7 @@ async function mergeWindows(sql: Sql, before: Instant): Promise<void> {
 /** Removes old loads that inserted no row and that no stored row refers to, so that the table of loads stays small. */
 async function removeLoads(sql: Sql, before: Instant): Promise<void> {
   const inLake = await isLake(sql)
-  // In a lake, a search for rows that name a load would read all files. So only loads that changed no row are removed.
+  // In a lake, looking for rows of a load would read all files, so only loads that changed no row are removed.
   const changed = inLake ? 'inserted + updated + deleted + children_written + rejected' : 'inserted'
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE old_loads AS SELECT load_id FROM tidemark.loads
