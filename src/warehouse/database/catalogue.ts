@@ -1,4 +1,4 @@
-/** Reads tables and views from DuckDB's catalogue. Unlike schema/, the catalogue has columns of undocumented fields. */
+/** Reads tables and views from DuckDB's catalogue. Unlike schema/, the catalogue includes undocumented fields. */
 import type { WarehouseColumns } from '../../../schema/dictionary.ts'
 import type { RowTable } from '../../../schema/rowTypes.ts'
 import { type Sql, name, text } from './sql.ts'

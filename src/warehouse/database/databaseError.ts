@@ -1,4 +1,4 @@
-/** Converts DuckDB's errors to Tidemark's. DuckDB has no error codes, so this file compares the texts of messages. */
+/** Converts DuckDB's errors to Tidemark's. DuckDB has no error codes, so this file matches the text of its messages. */
 import { asSyncError, cancelled, type ErrorCode, filesExhausted, isOutOfFiles, SyncError } from '../../errors.ts'
 import { systemClock } from '../../clock.ts'
 import { STORAGE_FAULT, storageError } from './storage.ts'
@@ -9,18 +9,18 @@ const CATALOGUE_LOST =
   /Unable to connect to Postgres|connection to server|server closed the connection|Failed to execute query "(?:BEGIN|COMMIT|ROLLBACK)/
 
 /**
- * Matches errors for a catalogue table that the upkeep of another process has dropped. With PostgreSQL, this is an
- * internal error, because DuckLake reads the result before it checks for errors. DuckDB then accepts no statement.
+ * Matches errors for a catalogue table that another process's upkeep has dropped. With PostgreSQL, this is an internal
+ * error, because DuckLake reads the result before checking for errors. DuckDB then accepts no more statements.
  */
 const DROPPED =
   /ducklake_inlined_data_\d+_\d+\W+does not exist|^INTERNAL Error: Attempted to access index 0 within vector of size 0/
 
-/** Returns whether the lake must be attached again, because DuckLake would read the dropped table forever. */
+/** Returns whether the lake must be attached again, because DuckLake would keep trying to read the dropped table. */
 export const isOutdated = (thrown: unknown): boolean => thrown instanceof Error && DROPPED.test(thrown.message)
 
 const NOT_OPENED = /unable to open|Cannot open file|No such file|does not exist|Is a directory/i
 
-/** Returns Tidemark's error for an error of DuckDB. It recognizes the messages of DuckDB 1.5. */
+/** Returns Tidemark's error for a DuckDB error. Recognizes the messages of DuckDB 1.5. */
 export function databaseError(thrown: unknown, path: string): SyncError {
   if (thrown instanceof SyncError) return thrown
   const message = thrown instanceof Error ? thrown.message : String(thrown)
@@ -29,12 +29,12 @@ export function databaseError(thrown: unknown, path: string): SyncError {
   const failure = (code: ErrorCode, what: string, cure: string) =>
     new SyncError(code, what, { cure, data: { path }, cause: thrown })
   if (CATALOGUE_LOST.test(message)) {
-    // Uses only a part of DuckDB's message, because the rest can contain the password of the catalogue.
+    // Uses only part of DuckDB's message, because the rest can contain the catalogue's password.
     const reason = /connection to server[^\n]*|server closed the connection/.exec(message)?.[0] ?? 'connection lost'
     const cure = 'Check that PostgreSQL runs and can be reached. The worker then continues by itself.'
     return new SyncError('LAKE_BUSY', `the catalogue of ${path} cannot be reached: ${reason}`, { cure })
   }
-  // The message of a lost commit quotes rows, which could match a pattern below, and which an error must not contain.
+  // The message of a lost commit quotes rows, which must not be in an error and could match a pattern below.
   if (LOST_COMMIT.test(message)) {
     const cure = 'This load stored nothing; the next run reads its rows again.'
     return new SyncError('LAKE_BUSY', `${path}: another loader committed first`, { cure })
@@ -103,15 +103,15 @@ function isCorrupt(message: string): boolean {
 const TRIES_MAX = 40
 const WAIT_MS_MIN = 20
 const WAIT_MS_MAX = 1_000
-/** Maximum time for which work is repeated while the catalogue cannot be reached. */
+/** How long work is retried while the catalogue cannot be reached. */
 const UNREACHABLE_MS_MAX = 30_000
 
 const LOST_COMMIT = /^TransactionContext Error:[^]*DuckLake transaction\.\s+Exceeded the maximum retry count/
-/** Matches messages about a commit of another process, a locked SQLite file, or a restart of PostgreSQL. */
+/** Matches messages about another process's commit, a locked SQLite file, or a restart of PostgreSQL. */
 const CONFLICT =
   /Exceeded the maximum retry count|database is locked|could not serialize|Transaction conflict|cannot be reached|committed first/
 
-/** Runs `work`, and repeats it after a conflict with another commit. Throws LAKE_BUSY after `triesMax` conflicts. */
+/** Runs `work`, and retries after a conflict with another commit. Throws LAKE_BUSY after `triesMax` conflicts. */
 export async function repeatConflicts<T>(work: () => Promise<T>, name: string, triesMax = TRIES_MAX) {
   let end = Infinity
   for (let tries = 1; ; tries += 1) {

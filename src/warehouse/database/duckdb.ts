@@ -29,7 +29,7 @@ export interface DatabaseOptions extends FileOptions {
   readonly around?: AroundStatement | undefined
   /** The database's name in messages. Set only if other processes also write: conflicts are then retried. */
   readonly shared?: string
-  /** The name of an attached lake in which processes commit in turn (turn.ts). */
+  /** The name of an attached lake in which processes take turns to commit (turn.ts). */
   readonly turnsOf?: string | undefined
 }
 
@@ -39,10 +39,10 @@ export type AroundStatement = <T>(sql: string, run: () => Promise<T>) => Promise
 /** Receives some rows of a query result. Returns false if it needs no more rows. */
 export type TakeRows = (rows: readonly (readonly Cell[])[], columns: readonly string[]) => Promise<boolean>
 
-/** Returns how many compactions a COMMIT may do (`max_vacuum_tasks`). The number grows with the replaced rows. */
+/** Returns how many compactions a COMMIT may do (`max_vacuum_tasks`). More replaced rows allow more of them. */
 type CompactionLimit<T> = (result: T) => number
 
-/** Makes DuckDB join tables in written order. DuckDB's own order is bad, because it assumes 42 rows in any file. */
+/** Makes DuckDB join tables in the order written. DuckDB's own order is bad, because it assumes 42 rows in any file. */
 const KEEP_ORDER = `SET disabled_optimizers = 'join_order,build_side_probe_side'`
 const ANY_ORDER = 'RESET disabled_optimizers'
 
@@ -101,7 +101,7 @@ export class Database implements Sql, AsyncDisposable {
       const instance = opening.adopt(await DuckDBInstance.create(path, settings(options)), (each) => each.closeSync())
       const connection = opening.adopt(await instance.connect(), (each) => each.closeSync())
       await connection.run(`SET TimeZone = 'UTC'`)
-      // This setting is set now, because DuckDB ignores it among the options of a new instance.
+      // Set here, because DuckDB ignores this setting in the options of a new instance.
       if (options.disk !== undefined) await connection.run(`SET max_temp_directory_size = ${text(options.disk)}`)
       return new Database(path, [opening.move(), instance, connection], options)
     } catch (error) {
@@ -120,7 +120,7 @@ export class Database implements Sql, AsyncDisposable {
     return this.#inTurn(() => this.#read<T>(sql, values))
   }
 
-  /** Returns rows like `rows`, but does not run postponed work first. So the query must not depend on that work. */
+  /** Returns rows like `rows`, but does not run postponed work first, so the query must not depend on that work. */
   cachedRows<T = SqlRow>(sql: string): Promise<T[]> {
     return this.#inTurn(() => this.#readCached<T>(sql), { runsPostponed: false })
   }
@@ -150,7 +150,7 @@ export class Database implements Sql, AsyncDisposable {
     })
   }
 
-  /** Writes a query's rows to a Parquet file. Returns their number. Throws QUERY_FAILED, CANCELLED, DISK_FULL. */
+  /** Writes a query's rows to a Parquet file and returns their number. Throws QUERY_FAILED, CANCELLED, DISK_FULL. */
   writeParquet(sql: string, file: string): Promise<number> {
     return this.#queryInTurn(sql, async () => {
       const copy = `COPY (${await this.#storable(sql)}) TO ${text(file)} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false)`
@@ -159,7 +159,7 @@ export class Database implements Sql, AsyncDisposable {
     })
   }
 
-  /** Runs `work` in one transaction. In a lake, repeats it after conflicts. Throws LAKE_BUSY after too many of them. */
+  /** Runs `work` in one transaction. In a lake, retries after conflicts. Throws LAKE_BUSY after too many of them. */
   transaction<T>(work: (sql: Sql) => Promise<T>, limit: CompactionLimit<T> = () => COMPACTIONS_MIN): Promise<T> {
     const once = async () => {
       await using _ = await this.#takeTurn()
@@ -189,7 +189,7 @@ export class Database implements Sql, AsyncDisposable {
       return result
     } catch (error) {
       // After an error, DuckDB would report a successful COMMIT, although it has discarded the changes.
-      // If the disk was full at the COMMIT, the transaction has already ended. This ROLLBACK then fails harmlessly.
+      // If the disk filled up during the COMMIT, the transaction has already ended and this ROLLBACK fails harmlessly.
       await this.#execute('ROLLBACK').catch(() => undefined)
       throw error
     }
@@ -218,7 +218,7 @@ export class Database implements Sql, AsyncDisposable {
     return this.close()
   }
 
-  /** Runs a statement that only reads. Throws QUERY_FAILED for others: even a read-only database lets COPY write. */
+  /** Runs a statement that only reads. Throws QUERY_FAILED for others: COPY can write even in a read-only database. */
   #queryInTurn<T>(sql: string, read: (statement: DuckDBPreparedStatement) => Promise<T>): Promise<T> {
     return this.#inTurn(async () => {
       try {
@@ -312,7 +312,7 @@ export class Database implements Sql, AsyncDisposable {
 
 const openFiles = new Set<{ readonly path: string; readonly isReader: boolean }>()
 
-/** Throws WAREHOUSE_LOCKED: DuckDB lets its own process open the file again, and closing it then ends the first lock. */
+/** Throws WAREHOUSE_LOCKED if this process already has the file open: closing a second one would end the first lock. */
 function claimFile(file: { readonly path: string; readonly isReader: boolean }): Disposable {
   const isTaken = [...openFiles].some(({ path, isReader }) => path === file.path && !(isReader && file.isReader))
   if (isTaken && file.path !== ':memory:') throw lockedError(file.path, 'this process, by another call')

@@ -19,7 +19,7 @@ export interface LakePlace {
   /** Set only if `data` is in object storage, such as `s3://bucket/path/`. */
   readonly storage?: StorageAccess<Secret | string> | undefined
   readonly extensions: string | undefined
-  /** A reader sees this state of the lake, even while other processes load. If undefined, it sees the newest state. */
+  /** The state of the lake that a reader sees, even while other processes load. Default: the newest state. */
   readonly snapshot?: number
 }
 
@@ -56,7 +56,7 @@ export async function openLake(place: LakePlace, options: DatabaseOptions): Prom
   }
 }
 
-/** Limits for a network that is silent. Without them, a statement can wait for 16 minutes or longer. */
+/** Timeouts for a network that has gone silent. Without them, a statement can wait for 16 minutes or longer. */
 const SILENCE = {
   connect_timeout: '10',
   keepalives_idle: '10',
@@ -87,13 +87,13 @@ export async function checkStorage(place: LakePlace, options: DatabaseOptions): 
   const folder = `${place.data}check-${randomUUID()}/`
   await sql.run(`ATTACH 'ducklake::memory:' AS trial (DATA_PATH ${text(folder)})`)
   await sql.run(`COPY (SELECT 1 AS one) TO ${text(`${folder}trial.parquet`)}; FROM ${text(`${folder}trial.parquet`)}`)
-  // DuckDB cannot delete a file. But DuckLake deletes the trial file, because the catalogue `trial` does not name it.
+  // DuckDB cannot delete a file, but DuckLake deletes the trial file because it is not in the catalogue `trial`.
   await sql.run(`CALL ducklake_delete_orphaned_files('trial', cleanup_all => true)`)
   if ((await sql.rows(`FROM glob(${text(`${folder}*`)})`)).length > 0)
     throw new SyncError('STORAGE_REFUSED', `a file in ${folder} can't be deleted`, { cure: PERMISSIONS })
 }
 
-/** Throws USAGE_INVALID if the place for a new lake's files has Parquet files or the marker of another lake. */
+/** Throws USAGE_INVALID if the folder for a new lake's files already has Parquet files or another lake's marker. */
 export async function checkEmpty(place: LakePlace, options: DatabaseOptions): Promise<void> {
   await using sql = await Database.open(':memory:', options)
   await prepare(sql, place)
@@ -131,7 +131,7 @@ const ACCESS = {
   upgrade: ', CREATE_IF_NOT_EXISTS false, AUTOMATIC_MIGRATION true',
 } as const
 
-/** Matches DuckLake's message about a catalogue of another format. */
+/** Matches DuckLake's message about a catalogue in a different format. */
 const OTHER_FORMAT = /catalog version is '?(\d+\.\d+)[^,]*,.* version '?(\d+\.\d+)/
 
 const RETRYABLE = /already exists|locked|duplicate key|conflict|23505/i

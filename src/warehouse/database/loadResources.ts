@@ -3,9 +3,9 @@ import { SyncError } from '../../errors.ts'
 import type { Database } from './duckdb.ts'
 import { onlyRow, type Sql } from './sql.ts'
 
-/** A larger load leaves one thread free for reading the next rows. On all threads, the load would not be faster. */
+/** Loads above this size leave one thread free for reading the next rows. Another thread would not make them faster. */
 const LARGE_LOAD_BYTES_MIN = 16 * 1024 * 1024
-/** A smaller load uses one thread. On two threads, such a load needs a fifth more processor time (bench/NOTES.md). */
+/** Smaller loads use one thread. With two threads, they take a fifth more processor time (bench/NOTES.md). */
 const SMALL_LOAD_BYTES_MAX = 1024 * 1024
 
 export async function withThreads<T>(database: Database, bytes: number, work: () => Promise<T>): Promise<T> {
@@ -27,7 +27,7 @@ const INCREASE_MIB_MIN = 16
 const MIB = 2 ** 20
 const MIB_OF: Readonly<Record<string, number>> = { bytes: 1 / MIB, KiB: 1 / 1024, MiB: 1, GiB: 1024, TiB: MIB }
 
-/** Runs `work`. If memory runs out, repeats it with more memory and then on one thread. Throws WAREHOUSE_MEMORY. */
+/** Runs `work`. If memory runs out, retries with more memory, and then on one thread. Throws WAREHOUSE_MEMORY. */
 export async function withMemory<T>(database: Database, size: LoadSize, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -44,15 +44,15 @@ export async function withMemory<T>(database: Database, size: LoadSize, work: ()
 
 const isMemoryError = (error: unknown): boolean => error instanceof SyncError && error.code === 'WAREHOUSE_MEMORY'
 
-/** Memory to parse a row, as a multiple of its bytes. DuckDB keeps the results of several parses in memory. */
+/** Memory needed to parse a row, as a multiple of its size. DuckDB keeps the results of several parses in memory. */
 const COPIES_OF_A_ROW = 14
-/** Memory to replace 2,048 rows, as a multiple of their bytes. DuckDB has several copies of them in memory. */
+/** Memory needed to replace 2,048 rows, as a multiple of their size. DuckDB keeps several copies of them in memory. */
 const COPIES_OF_A_VECTOR = 5
 const ROWS_OF_A_VECTOR = 2_048
 /** Maximum increase of the memory limit for long rows. At the default limit, the process then needs less than 1 GiB. */
 const LONG_ROWS_MIB_MAX = 384
 
-/** Repeats the failed `work` with a higher memory limit. Rethrows `failure` if long rows did not cause it. */
+/** Retries the failed `work` with a higher memory limit. Rethrows `failure` if long rows did not cause it. */
 async function withLongRows<T>(
   database: Database,
   { size: { rowBytesMax, bytes }, failure }: { readonly size: LoadSize; readonly failure: unknown },
@@ -90,7 +90,7 @@ async function setLimit({ setting, forRows, forNewRows }: MemoryLimit, run: Sql[
   })
 }
 
-/** The first COMMIT after a checkpoint reserves 256 KiB for the new values of a column, and as much for its NULLs. */
+/** The first COMMIT after a checkpoint reserves 256 KiB for a column's new values, and the same again for its NULLs. */
 const NEW_ROWS_MIB_A_COLUMN = 0.5
 const NEW_ROWS_MIB_MAX = 128
 

@@ -1,4 +1,4 @@
-/** Caches query results until a statement changes a table of the query. Unsafe if other processes also write. */
+/** Caches query results until a statement changes one of the query's tables. Unsafe if other processes also write. */
 
 /** A result with more rows is not cached, because it would take too much memory. */
 const ROWS_CACHED_MAX = 1_000

@@ -27,11 +27,11 @@ export function settings(options: FileOptions): Record<string, string> {
   }
 }
 
-/** The usual limit of compactions per COMMIT. With DuckDB's default (100), small loads could rewrite large tables. */
+/** The usual limit on compactions per COMMIT. With DuckDB's default (100), small loads could rewrite large tables. */
 export const COMPACTIONS_MIN = 1
-/** A load may make one more compaction per this number of replaced rows, because they leave unused space behind. */
+/** A load may do one more compaction for every this many rows it replaces, because they leave unused space behind. */
 const REPLACED_A_COMPACTION = 30_720
-/** A load that adds at least this number of rows and replaces none needs no compaction. */
+/** A load that adds at least this many rows and replaces none needs no compaction. */
 const ADDED_MANY = 10_000
 
 export function compactionsFor({ inserted, updated }: { readonly inserted: number; readonly updated: number }): number {

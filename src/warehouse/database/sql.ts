@@ -5,9 +5,9 @@ export type SqlRow = Record<string, SqlValue | Date>
 export interface Sql {
   run(sql: string, values?: readonly SqlValue[]): Promise<void>
   rows<T = SqlRow>(sql: string, values?: readonly SqlValue[]): Promise<T[]>
-  /** Like `rows`, but returns the last result of an equal query from memory if none of its tables has changed. */
+  /** Like `rows`, but reuses the result of the last identical query if none of the query's tables have changed. */
   cachedRows<T = SqlRow>(sql: string): Promise<T[]>
-  /** Joins tables in the written order, so that DuckDB streams the left table and keeps the right one in memory. */
+  /** Joins tables in the order written, so that DuckDB streams the left table and keeps the right one in memory. */
   rowsInOrder<T = SqlRow>(sql: string): Promise<T[]>
 }
 
@@ -41,7 +41,7 @@ const quoted = (named: Named, alias?: string): string =>
 export const names = (columns: readonly Named[], alias?: string): string =>
   columns.map((each) => quoted(each, alias)).join(', ')
 
-/** Returns the SQL condition that the columns of two aliases are equal. Example: `t."event_id" = s."event_id"`. */
+/** Returns SQL that is true if the columns of two aliases are equal. Example: `t."event_id" = s."event_id"`. */
 export const sameSql = (columns: readonly Named[], one: string, other: string): string =>
   columns.map((each) => `${quoted(each, one)} = ${quoted(each, other)}`).join(' AND ')
 

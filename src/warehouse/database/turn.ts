@@ -1,4 +1,4 @@
-/** Lets the writers of a lake with a catalogue in PostgreSQL commit one by one, so that none must repeat its work. */
+/** Makes writers of a lake with a PostgreSQL catalogue commit one at a time, so that none has to redo its work. */
 import { repeat, systemClock } from '../../clock.ts'
 import { SyncError } from '../../errors.ts'
 import { text } from './sql.ts'
@@ -8,7 +8,7 @@ const LOCK = 0x6c_61_6b_65
 /** If a process that has the lock is frozen or unreachable for this long, PostgreSQL ends its session. */
 const SILENT_S_MAX = 15
 const RENEW_EVERY_MS = 5_000
-/** Maximum duration of one wait for the lock. It is short, because an interrupt can't end a wait in PostgreSQL. */
+/** The longest single wait for the lock. It is short, because an interrupt can't end a wait in PostgreSQL. */
 const WAIT_S_MAX = 5
 const WAITS_MAX = 360
 const WAIT = `DO 'BEGIN PERFORM pg_advisory_xact_lock(${LOCK}); EXCEPTION WHEN lock_not_available THEN NULL; END'`

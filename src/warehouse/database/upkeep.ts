@@ -1,17 +1,17 @@
-/** Upkeep limits the number of files, snapshots and catalogue rows of a lake. Each step is a transaction of its own. */
+/** Upkeep limits the number of files, snapshots and catalogue rows of a lake. Each step is its own transaction. */
 import type { Clock } from '../../clock.ts'
 import { asSyncError } from '../../errors.ts'
 import { DAY_MS, formatInstant, type Instant, minusMs, MINUTE_MS } from '../../instant.ts'
 import { LAKE } from './lake.ts'
 import { type Sql, text, time } from './sql.ts'
 
-/** Small loads stay in the catalogue until a table has this number of rows there. */
+/** Small loads stay in the catalogue until a table has this many rows there. */
 const INLINED_ROWS_MAX = 500
 const SMALL_FILE_BYTES = 32 * 2 ** 20
 const SMALL_FILES_MAX = 10
-/** A file is rewritten if this part of its rows is deleted. In a table with many small files, one row is enough. */
+/** A file is rewritten once this fraction of its rows is deleted. In a table with many small files, one row will do. */
 const DELETED_PART_MAX = 0.5
-/** Limits of one upkeep. The first two apply to each table. The next upkeep continues where a limit was reached. */
+/** Limits of one upkeep. The first two apply per table. The next upkeep continues where a limit stopped this one. */
 const REWRITTEN_BYTES_MAX = 256 * 2 ** 20
 const MERGED_FILES_MAX = 10
 const EXPIRED_SNAPSHOTS_MAX = 5_000
@@ -22,13 +22,13 @@ const UPKEEP_EVERY_MS = 50 * MINUTE_MS
 /** Files that no snapshot needs are kept for this long, because running statements may still read them. */
 const UNUSED_KEPT_MS = DAY_MS
 
-/** The numbers of files, snapshots and catalogue rows of a lake, and the bytes of its files. */
+/** How many files, snapshots and catalogue rows a lake has, and the total size of its files. */
 export type LakeFigures = Readonly<Record<'files' | 'bytes' | 'snapshots' | 'catalogue_rows', number>>
 
 /** The record of the last upkeep of a lake. */
 export interface LakeUpkeep {
   readonly began_at: string
-  /** Null while the upkeep runs, and if its worker was killed. */
+  /** Null while the upkeep is running, or if its worker was killed. */
   readonly ended_at: string | null
   readonly before: LakeFigures
   readonly after: LakeFigures | null
@@ -101,12 +101,12 @@ async function run(sql: Sql, [name, query, table]: Step): Promise<boolean> {
 }
 
 /**
- * Returns whether the catalogue has deletions of this table's rows. If its files were rewritten meanwhile, the next flush
- * would store these deletions for the replaced files too. Older snapshots would then have rows twice (ducklake#1406).
+ * Returns whether the catalogue has deletions of this table's rows. If the table's files were rewritten now, the next
+ * flush would store these deletions for the replaced files too. Older snapshots would have rows twice (ducklake#1406).
  */
 async function hasInlinedDeletions(sql: Sql, table: number): Promise<boolean> {
   const count = sql.rows<{ n: number }>(`SELECT count(*) AS n FROM ${IN}inlined_delete_${table}`)
-  // DuckLake creates the table with the first deletion that it stores there.
+  // DuckLake creates this table when it stores the first deletion there.
   const [found] = await count.catch((error: unknown) => {
     if (/does not exist/.test(asSyncError(error).message)) return []
     throw error
@@ -115,9 +115,9 @@ async function hasInlinedDeletions(sql: Sql, table: number): Promise<boolean> {
 }
 
 /**
- * Writes an unchanged comment, so that other processes read the names of the catalogue's tables again. A moment after
- * the commit of a flush, DuckLake drops the emptied tables of earlier columns. A process that knows their names would
- * read them and fail (duckdb/ducklake#1305), and with PostgreSQL its DuckDB would stop (#1469).
+ * Rewrites a comment unchanged, so that other processes reload the names of the catalogue's tables. A moment after a
+ * flush commits, DuckLake drops the emptied tables of earlier columns. A process that still uses their names would fail
+ * (duckdb/ducklake#1305), and with PostgreSQL its DuckDB would stop (#1469).
  */
 async function renewSchema(sql: Sql): Promise<void> {
   const [view] = await sql.rows<{ comment: string | null }>(
@@ -176,7 +176,7 @@ const FILES = `
     SELECT data_file_id, sum(delete_count) AS rows FROM ${IN}delete_file WHERE end_snapshot IS NULL GROUP BY ALL
   ) d USING (data_file_id) WHERE f.end_snapshot IS NULL`
 
-/** Returns the upkeep steps for the tables that need them. Tables with many small files are first. */
+/** Returns the upkeep steps for the tables that need them. Tables with many small files come first. */
 async function stepsOfTables(sql: Sql): Promise<Step[]> {
   const tables = await sql.rows<Readonly<Record<'id' | 'small', number> & Record<'schema' | 'name', string>>>(`
     WITH files AS (

@@ -1,4 +1,4 @@
-/** Creates the file of a warehouse, and detects that someone has replaced the file while this process has it open. */
+/** Creates a warehouse's file, and detects when someone replaces the file while this process has it open. */
 import { existsSync } from 'node:fs'
 import { link, rm, stat, utimes } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -26,7 +26,7 @@ export async function makeFile(path: string, aside: string, options: DatabaseOpt
   try {
     const database = await Database.open(aside, options)
     await database.close()
-    // A link, unlike a rename, never replaces a file that another process has created meanwhile.
+    // A link, unlike a rename, never replaces a file that another process has created in the meantime.
     await link(aside, path)
     await flush(dirname(path))
   } catch {
@@ -76,7 +76,7 @@ async function identityOf(path: string): Promise<string | undefined> {
 
 export const spillPrefix = (warehouse: string): string => `${warehouse}.spill-`
 
-/** Returns the path and the operations of a private folder for DuckDB's data that does not fit into memory. */
+/** Returns the path and the operations of a private folder to which DuckDB spills data that does not fit in memory. */
 export function spillFolderOf(warehouse: string, isMove = false) {
   const prefix = `${spillPrefix(warehouse)}${isMove ? 'move-' : ''}`
   const own = prefix + randomUUID()
@@ -84,17 +84,17 @@ export function spillFolderOf(warehouse: string, isMove = false) {
     own,
     /** Creates the folder, and removes folders of dead processes. If `isAlone`, every other process is dead. */
     create: async ({ isAlone }: { readonly isAlone: boolean }): Promise<void> => {
-      // In a lake, each living process has updated the time of its folder within the last day.
+      // In a lake, every live process has updated its folder's time within the last day.
       // `own` is kept: if DuckDB replayed a large log when it opened the file, it has already written to this folder.
       await removeLeftovers(prefix, isAlone ? Infinity : toMillis(systemClock.now()) - DAY_MS, own)
       makePrivateFolder(own)
     },
-    /** Updates the folder's time, so that other processes of a lake keep the folder. Call this at least each hour. */
+    /** Updates the folder's time, so that other processes of a lake keep it. Call this at least once an hour. */
     keep: async (): Promise<void> => {
       const now = toMillis(systemClock.now()) / SECOND_MS
       await utimes(own, now, now).catch(() => makePrivateFolder(own))
     },
-    /** Call this after the warehouse was closed. */
+    /** Call this once the warehouse is closed. */
     remove: (): Promise<void> => rm(own, { recursive: true, force: true }),
   }
 }
