@@ -26,7 +26,7 @@ export interface Task<Data> {
 export interface Consumer<Data> {
   readonly schema: z.ZodType<Data>
   readonly concurrency?: number
-  /** After an error with one of these codes, a job does not fail. It waits for an operator. */
+  /** After an error with one of these codes, a job waits for an operator instead of failing. */
   readonly waitsFor?: readonly ErrorCode[]
   readonly process: (task: Task<Data>) => Promise<unknown>
 }

@@ -44,7 +44,7 @@ export type HousekeepingJob = z.infer<typeof HousekeepingJob>
 export const NoticesJob = z.strictObject({ receiver: z.string() })
 export type NoticesJob = z.infer<typeof NoticesJob>
 
-/** After this number of failed attempts, a job fails. The schedule adds a new job later. */
+/** A job fails after this many failed attempts. The schedule adds a new job later. */
 const TRIES = { attempts: 6, backoff: { type: 'custom' } } as const satisfies JobsOptions
 
 export const JOB_OPTIONS = {
@@ -55,7 +55,7 @@ export const JOB_OPTIONS = {
   backfill: { attempts: 20, backoff: { type: 'custom' } },
   windows: { attempts: 2, backoff: { type: 'custom' } },
   housekeeping: TRIES,
-  // A message must not be lost, so its delivery is practically never given up: the attempts last more than 9 years.
+  // A message must not be lost, so its delivery is retried for more than 9 years, which is practically forever.
   notices: { attempts: 1_000_000, backoff: { type: 'custom' } },
   control: { attempts: 1 },
 } as const satisfies Record<QueueName, JobsOptions>

@@ -19,7 +19,7 @@ import type { QueueStore } from '../stores/store.ts'
 const PUBLISH_SOON_MS = 2_000
 const PUBLISH_LATER_MS = MINUTE_MS
 
-/** The token with which BullMQ moves a job even if another worker has the job's lock. */
+/** The token that lets BullMQ move a job even if another worker has the job's lock. */
 const ANY_LOCK = '0'
 
 interface JobRequest<Data> {
@@ -101,7 +101,7 @@ export class Requests {
     return jobs.filter((job: Job | undefined) => job !== undefined)
   }
 
-  /** Returns the jobs that have not ended. Some of them can belong to a process that has died. */
+  /** Returns the jobs that have not ended. Some may belong to a process that has died. */
   async underWay(queue: QueueName): Promise<Job[]> {
     return [...(await this.waiting(queue)), ...(await this.queue(queue).getActive())]
   }
@@ -115,7 +115,7 @@ export class Requests {
     return orphans.length
   }
 
-  /** Returns the time of the next tick of each report. The list is empty until a worker has set the schedulers. */
+  /** Returns the time of each report's next tick. The list is empty until a worker has set the schedulers. */
   async nextTicks(): Promise<readonly NextTick[]> {
     const schedulers = await this.queue<Tick>('ticks').getJobSchedulers(0, -1)
     return schedulers.flatMap(({ next, template }) => {

@@ -40,7 +40,7 @@ export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Sch
   return [...togetherAtOnce(ofReports), ...HOUSEKEEPING]
 }
 
-/** Reports with ticks at the same times share a scheduler, because each tick costs the queue several statements. */
+/** Reports that tick at the same times share a scheduler, because each tick costs the queue several statements. */
 function togetherAtOnce(schedulers: readonly ReportScheduler[]): readonly Scheduler[] {
   const groups = Map.groupBy(schedulers, ({ repeat, tick }) => JSON.stringify([tick.work, repeat]))
   return [...groups.values()].flatMap(([first, ...rest]) => {
@@ -49,13 +49,13 @@ function togetherAtOnce(schedulers: readonly ReportScheduler[]): readonly Schedu
   })
 }
 
-/** Reports that begin within this time begin together, because one wake-up of the process then serves all of them. */
+/** Reports that would begin within this time begin together, so that the process wakes up only once for all of them. */
 const TOGETHER_MS = 10_000
 
 /** Delays runs by `share` of the interval to spread the reports. Example: 0.5 of 10 min means minute 5, 15 and 25. */
 function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Scheduler['repeat'] {
   const { every, everyMs } = rhythm
-  // The offset is at least 1, because BullMQ runs a scheduler with the offset 0 at once.
+  // The offset is at least 1, because BullMQ runs a scheduler with an offset of 0 immediately.
   return everyMs === undefined
     ? { pattern: every, tz: timeZone }
     : { every: everyMs, offset: Math.max(1, Math.floor((share * everyMs) / TOGETHER_MS) * TOGETHER_MS) }

@@ -13,7 +13,7 @@ import { SyncError } from '../../src/errors.ts'
 import { makePrivateFolder, ownFileRefused } from '../../src/folders.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
 
-/** VACUUM and CHECKPOINT run at this interval. PGlite does not start them by itself, and its files would grow. */
+/** How often VACUUM and CHECKPOINT run. PGlite does not start them by itself, so its files would keep growing. */
 const MAINTENANCE_EVERY_MS = 30 * MINUTE_MS
 /** PGlite's default for `shared_buffers` needs four times as much memory, but does not make a queue faster. */
 const SIZES = ['shared_buffers=16MB', 'min_wal_size=32MB', 'max_wal_size=64MB']
@@ -22,10 +22,10 @@ const START_PARAMETERS = [...PGlite.defaultStartParams, ...SIZES.flatMap((size) 
 /** These flags turn off V8's optimizing compiler, which needs 500 MB. They must be set before V8 compiles PGlite. */
 const BASELINE_COMPILER_ONLY = ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']
 
-/** Maximum number of prepared statements, to limit memory. BullMQ needs fewer. Any others are parsed each time. */
+/** Maximum number of prepared statements, to limit memory. BullMQ needs fewer. Any beyond this are parsed each time. */
 export const PREPARED_MAX = 500
 
-/** Replaces BullMQ's function that stores events. Nothing reads them, and storing takes a fifth of a job's time. */
+/** Replaces BullMQ's function that stores events. Nothing reads events, and each takes a fifth of a job's time. */
 export const NO_EVENTS = `CREATE OR REPLACE FUNCTION publish_event(p_queue text, p_event text, p_data jsonb) RETURNS bigint
   LANGUAGE sql IMMUTABLE AS 'SELECT 0::bigint'`
 
@@ -64,7 +64,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
   readonly #sessions = new Set<Session>()
   #transactionOwner: Session | undefined
   readonly #waiting: (() => void)[] = []
-  /** For each prepared text: the name of the statement, and the types of its parameters and columns. */
+  /** For each prepared text: the statement's name, and the types of its parameters and columns. */
   readonly #prepared = new Map<string, { readonly name: string; readonly described: Answers }>()
   #maintaining: Disposable | undefined
   #ended = false
@@ -185,7 +185,7 @@ class Session extends EventEmitter implements PgPoolClient {
     return this.#pool.run<Result>(text, values, this)
   }
 
-  /** Rolls back a transaction that is still open. Otherwise all other sessions would wait for its end forever. */
+  /** Rolls back a transaction that is still open. Otherwise, all other sessions would wait forever. */
   release(): void {
     this.removeAllListeners()
     this.#pool.leave(this).catch((error: unknown) => this.#pool.emit('error', error))

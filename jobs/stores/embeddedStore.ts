@@ -11,11 +11,11 @@ import { DatabaseSync } from 'node:sqlite'
 import { MINUTE_MS } from '../../src/instant.ts'
 import { folderRefused, ownFileRefused, makeFolder } from '../../src/folders.ts'
 
-/** Below this limit the disk counts as full, because PGlite's write-ahead log grows by 16 MiB at a time. */
+/** With less free space than this, the disk counts as full: PGlite's write-ahead log grows by 16 MiB at a time. */
 const FREE_BYTES_MIN = 16 * 1_048_576
-/** A new job wakes its worker, and no other process adds jobs. So workers seldom look for jobs (every 60 s). */
+/** A new job wakes its worker, and no other process adds jobs, so workers look for jobs only every 60 s. */
 const WORKER_OPTIONS = { drainDelay: 60, stalledInterval: MINUTE_MS }
-/** A full disk can cause these errors. They are then replaced by DISK_FULL. */
+/** Errors that a full disk can cause. They are then replaced by DISK_FULL. */
 const FULL_DISK_CODES: readonly ErrorCode[] = ['QUEUE_UNFIT', 'UNEXPECTED']
 
 /** Locks the directory and opens the store. Throws QUEUE_LOCKED, QUEUE_UNFIT, DISK_FULL, WAREHOUSE_MISSING. */
@@ -37,7 +37,7 @@ async function openLocked(options: Opening): Promise<QueueStore> {
   const { directory, clock, prefix: schema } = options
   using opening = new DisposableStack()
   opening.use(lockDirectory(directory))
-  // The messages of PGlite contain no password, so nothing is masked.
+  // PGlite's messages contain no passwords, so nothing is masked.
   const problems = new ProblemLog(options, (text) => text)
   const pool = await openPool({ directory, schema, clock, onError: problems.log })
   pool.on('error', problems.log)
@@ -86,7 +86,7 @@ export function lockDirectory(directory: string): Disposable {
     return lockIn(directory)
   } catch (error) {
     const holder = `${directory}.holder`
-    // Finds the file that could not be used. An error without a path is SQLite's, which opens only `.lock`.
+    // Finds out which file could not be used. An error without a path is from SQLite, which opens only `.lock`.
     const own = (error as NodeJS.ErrnoException).path === holder ? holder : `${directory}.lock`
     throw existsSync(own) && mayWrite(folder) ? ownFileRefused(own, error) : folderRefused(folder, error)
   }
@@ -100,7 +100,7 @@ function lockIn(directory: string): Disposable {
   const file = `${directory}.lock`
   const lock = new DatabaseSync(file, { timeout: 0 })
   try {
-    // SQLite also opens a read-only file. A lock on such a file would not exclude other processes.
+    // SQLite would open even a read-only file, but a lock on such a file would not exclude other processes.
     accessSync(file, constants.W_OK)
     // Sets the permissions before SQLite creates its journal, because the journal inherits them.
     closeToOthers(file)

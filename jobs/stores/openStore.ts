@@ -1,4 +1,4 @@
-/** Opens the queue store that the setting `queue` names. The caller closes the store. */
+/** Opens the queue store named by the setting `queue`. The caller closes the store. */
 import { addressOf } from './address.ts'
 import type { OpenOptions, QueueStore } from './store.ts'
 

@@ -1,4 +1,4 @@
-/** The queue store on a PostgreSQL server. A process has one pool of connections. The tables have their own schema. */
+/** The queue store on a PostgreSQL server. Each process has one connection pool. The tables have their own schema. */
 import { Pool } from 'pg'
 import type { PgPool } from 'bullmq'
 import { type ServerAddress, withoutSecrets } from './address.ts'
@@ -9,7 +9,7 @@ import { messageOf, ProblemLog, unfitError, unreachableError } from './problemLo
 /** Workers and listeners use about ten sessions all the time. The other sessions are for short queries. */
 const SESSIONS_MAX = 24
 const CONNECT_MS = 10_000
-/** Keep-alive packets begin after this time. Without them, a lost server would be noticed only after hours. */
+/** Keep-alive packets start after this long without traffic. Otherwise, a lost server would go unnoticed for hours. */
 const KEEP_ALIVE_MS = 10_000
 
 const FACTS = `SELECT current_setting('server_version') AS version,  pg_is_in_recovery() AS is_replica, current_setting('default_transaction_read_only') AS read_only,
@@ -53,7 +53,7 @@ export async function openPostgresStore(address: ServerAddress, opening: Opening
 }
 
 function poolFor({ url }: ServerAddress, schema: string): Pool {
-  // Adds the search path to the URL, because an `options` parameter in the URL overrides the setting of the pool.
+  // Adds the search path to the URL, because an `options` parameter in the URL overrides the pool's setting.
   const address = new URL(url)
   const given = address.searchParams.get('options')
   address.searchParams.set('options', `${given === null ? '' : `${given} `}-c search_path=${schema}`)

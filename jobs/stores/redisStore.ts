@@ -12,7 +12,7 @@ const RECONNECT_MS_MAX = 2_000
 /** A frozen server does not close its connections, so a call without a time limit could wait forever. */
 const ANSWER_MS = 15_000
 
-/** Ended jobs use memory, so each queue keeps at most this number. One run per second adds thousands in an hour. */
+/** Ended jobs use memory, so each queue keeps at most this many. One run per second adds thousands an hour. */
 const ENDED_MAX = 1_000
 
 const SHARED = {
@@ -61,13 +61,13 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
   })
 }
 
-/** Selects the workers that use the database of this connection. Redis lists the workers of all its databases. */
+/** Selects the workers that use this connection's database. Redis lists the workers of all its databases. */
 const isOf =
   ({ options }: Redis) =>
   ({ db }: Readonly<Record<string, string | undefined>>): boolean =>
     db === undefined || db === String(options.db ?? 0)
 
-/** Connects to Redis. Reads the reason of a failure from error events, because `connect` does not throw the reason. */
+/** Connects to Redis. Reads the reason for a failure from error events, because `connect` does not throw the reason. */
 async function connect(redis: Redis, address: ServerAddress): Promise<Redis> {
   let why: unknown
   const note = (error: unknown) => (why = error)
@@ -89,7 +89,7 @@ async function findingsOf(redis: Redis): Promise<readonly StoreFinding[]> {
   return redisFindings({ info: await redis.info(), save, policy })
 }
 
-/** Returns a setting of Redis, or undefined if the server forbids CONFIG, as many hosted servers do. */
+/** Returns a Redis setting, or undefined if the server forbids CONFIG, as many hosted servers do. */
 async function readSetting(redis: Redis, name: string): Promise<string | undefined> {
   const answer: unknown = await redis.config('GET', name).catch(() => undefined)
   return Array.isArray(answer) ? String(answer[1] ?? '') : undefined
@@ -165,7 +165,7 @@ const PROLONG = `if redis.call('PTTL', KEYS[1]) >= tonumber(ARGV[1]) then return
 redis.call('SET', KEYS[1], '', 'PX', ARGV[1])
 return 1`
 
-/** Stores shared values in Redis. Scripts compare and write, because no other process can write between the two. */
+/** Stores shared values in Redis. Compares and writes in scripts, so that no other process can write in between. */
 function redisValues(redis: Redis, prefix: string): SharedValues {
   const key = (name: string) => `${prefix}-shelf:${name}`
   const run = (script: string, name: string, ...values: (string | number)[]) =>

@@ -29,7 +29,7 @@ export interface SharedValues {
 const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3
 const POLLS_PER_LEASE = 50
-/** After the service refuses the credentials, no process requests a token for this time, unless an operator acts. */
+/** How long no process requests a token after the service refuses the credentials, unless an operator acts. */
 const REFUSAL_MS = 10 * MINUTE_MS
 
 const REFUSED = 'refused'

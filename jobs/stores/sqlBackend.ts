@@ -27,7 +27,7 @@ export function sqlBackend(pool: PgPool, schema: string): BackendFactory<RedisQu
 
 export const sessionName = (queue: string, worker: string): string => `${queue}:w:${worker}`
 
-/** Creates the tables of BullMQ and of shared values, unless they exist. */
+/** Creates the tables for BullMQ and for shared values, unless they exist. */
 export async function prepareTables(pool: PgPool, schema: string): Promise<void> {
   const session = await pool.connect()
   try {
@@ -46,7 +46,7 @@ export async function prepareTables(pool: PgPool, schema: string): Promise<void>
 }
 
 const TABLE = 'tidemark_shelf'
-/** In PostgreSQL, `now()` is the start of the transaction, but `clock_timestamp()` is the present time. */
+/** In PostgreSQL, `now()` is the start of the transaction, but `clock_timestamp()` is the current time. */
 const fromNow = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`
 
 const VALUES_TABLE = `CREATE TABLE IF NOT EXISTS ${TABLE} (

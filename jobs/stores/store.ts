@@ -43,7 +43,7 @@ interface StoreParts {
   readonly problems: ProblemLog
   readonly values: SharedValues
   readonly check: () => Promise<readonly StoreFinding[]>
-  /** Returns the number of workers of a queue. `here` is the number of them in this process. */
+  /** Returns how many workers a queue has. `here` is how many of them are in this process. */
   readonly workersOf: (queue: Queue, here: number) => Promise<number>
   readonly release: () => Promise<void>
 }
@@ -55,7 +55,7 @@ export const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
 const RETRY_OPTIONS = {
   runRetryDelay: 2_000,
-  // BullMQ fails a job after this number of its workers have died. The number is so high that this never happens.
+  // BullMQ fails a job once this many of its workers have died. The number is high enough that this never happens.
   maxStalledCount: 1_000_000,
 }
 

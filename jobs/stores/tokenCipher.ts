@@ -11,7 +11,7 @@ const PURPOSE = 'tidemark shared token 1'
 
 export function tokenCipher({ identity, secret }: { readonly identity: string; readonly secret: Secret }) {
   const associated = Buffer.from(identity)
-  // The key is derived at each use, because the client secret changes when its file is read again.
+  // Derives the key on each use, because the client secret changes when its file is reread.
   const key = () => Buffer.from(hkdfSync('sha256', secret.reveal(), associated, PURPOSE, KEY_BYTES))
   return {
     encrypt(text: string): string {
@@ -20,7 +20,7 @@ export function tokenCipher({ identity, secret }: { readonly identity: string; r
       const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
       return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')
     },
-    /** Returns the decrypted text, or undefined if it was encrypted with another secret or for another identity. */
+    /** Returns the decrypted text, or undefined if another secret or identity was used to encrypt the text. */
     decrypt(text: string): string | undefined {
       const bytes = Buffer.from(text, 'base64url')
       const nonce = bytes.subarray(0, NONCE_BYTES)
