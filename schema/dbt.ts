@@ -82,7 +82,7 @@ function tablesOf(report: Declaration, columns: WarehouseColumns): Section[] {
 const CHILD_KEY = CHILD_COLUMNS[0]?.name ?? ''
 const NEVER_NULL = ['is_deleted', '_observed_at', '_load_id']
 
-/** A table without changes for a week can be normal, so dbt only warns. */
+/** It can be normal for a table not to change for a week, so dbt only warns. */
 const CHANGE_FRESHNESS: Section = { warn_after: { count: 7, period: 'day' } }
 
 interface OwnColumn {
@@ -126,7 +126,7 @@ const parentTest = (child: string, parent: ReportTable): Section => ({
   },
 })
 
-/** Joins the key columns to one SQL expression, because dbt's tests accept only one column. */
+/** Joins the key columns into one SQL expression, because dbt's tests accept only one column. */
 const keyExpression = (columns: readonly string[]): string =>
   columns.length === 1 ? (columns[0] ?? '') : `(${columns.join(', ')})`
 
@@ -181,5 +181,5 @@ function runTable(report: string, everyMs: number = DAY_MS): Section {
   }
 }
 
-/** Inserts a blank into markers such as `{{`, because dbt would execute a marker in the name of a field. */
+/** Inserts a space into markers such as `{{`, because dbt would execute a marker in a field's name. */
 const plain = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ').replaceAll(/\{(?=[{%#])/g, '{ ')

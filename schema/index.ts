@@ -21,7 +21,7 @@ const ofSpecification = [
   enquiryAuditEntries,
 ] as const satisfies readonly Declaration[]
 
-/** The name of a report of the specification. The setting `reports_from` adds other names. @useDeclaredType */
+/** The name of a report in the specification. The setting `reports_from` adds other names. @useDeclaredType */
 export type ReportName = (typeof ofSpecification)[number]['name']
 
 /** All reports in the order in which they run. Only `registerReports` changes this list. */

@@ -1,4 +1,4 @@
-/** Opens the client of the service, then the warehouse. Disposing the result closes both in reverse order. */
+/** Opens the service's client, then the warehouse. Disposing the result closes both in reverse order. */
 import { rm, readFile } from 'node:fs/promises'
 import { type ClientEvent, openClient, type ReportingClient } from '../client/reporting.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
@@ -30,7 +30,7 @@ export async function openContext(config: Config, { clock, signal, log, observe 
   await using opening = new AsyncDisposableStack()
   const client = opening.use(clientOf(config, { clock, log, observe }))
   const warehouse = opening.use(await openUnlocked(config, { clock, signal }))
-  // Keeps the staging directory if other processes can have files there.
+  // Keeps the staging directory if other processes may have files there.
   if (!hasOthers(config)) opening.defer(() => rm(config.staging, { recursive: true, force: true }))
   opening.use(onAbort(signal, () => warehouse.interrupt()))
   signal.throwIfAborted()
@@ -62,7 +62,7 @@ const LOADS_NOTHING = {
 
 export interface ClientWiring extends Pick<Wiring, 'clock' | 'log' | 'observe'> {
   readonly attemptsMax?: number
-  /** Through this store, processes share their token and the pauses that the service requires (Retry-After). */
+  /** The store through which processes share their token and the pauses that the service requires (Retry-After). */
   readonly store?: Pick<QueueStore, 'tokens' | 'pauses'>
   readonly onEvent?: (event: ClientEvent) => void
 }
@@ -93,7 +93,7 @@ function logClientEvent(log: Log, event: ClientEvent): void {
   else log.warn("the service's responses have no Date header: this machine's clock is used instead")
 }
 
-/** Masks the secrets of the configuration in later log lines. */
+/** Masks the configuration's secrets in later log lines. */
 export function guardSecrets({ service, console, hashKey, notify, lake }: Config, log: GuardedLog): void {
   for (const key of lake?.storage?.keys.slice(1) ?? []) log.guard(key)
   for (const { secret } of notify?.receivers ?? []) log.guard(secret)
@@ -110,7 +110,7 @@ export const sharesQueue = ({ queue, lake }: Config): boolean => queue !== 'embe
 
 const [OPEN_TRIES_MAX, OPEN_RETRY_MS] = [10, 300]
 
-/** Opens the warehouse. Tries for some seconds, because a command such as `status` locks the file while it reads. */
+/** Opens the warehouse. Keeps trying for a few seconds, because commands such as `status` lock the file to read it. */
 async function openUnlocked(config: Config, waiting: Waiting, tries = 1): Promise<Warehouse> {
   return openWarehouse(config).catch(async (error: unknown) => {
     if (asSyncError(error).code !== 'WAREHOUSE_LOCKED' || tries === OPEN_TRIES_MAX) throw error
@@ -119,7 +119,7 @@ async function openUnlocked(config: Config, waiting: Waiting, tries = 1): Promis
   })
 }
 
-/** A staging folder that was not modified for this time belongs to a process that has died. */
+/** A staging folder that has not been modified for this long belongs to a process that has died. */
 const STALE_MS = 15 * MINUTE_MS
 
 /** Opens the warehouse and removes staged rows of killed processes. If `isShared`, keeps rows newer than `STALE_MS`. */
@@ -151,7 +151,7 @@ function pausesInFile(warehouse: string, identity: string, clock: Pick<Clock, 'n
     if (!kept.success || kept.data.of !== of) return 0
     const { fromMs, untilMs } = kept.data
     const now = clock.now()
-    // If the clock was set back after the pause began, the remaining time is unknown. Then the pause is ignored.
+    // If the clock was set back after the pause began, the remaining time is unknown, so the pause is ignored.
     return now < fromMillis(fromMs) ? 0 : Math.max(0, millisBetween(now, fromMillis(untilMs)))
   }
   return {

@@ -1,4 +1,4 @@
-/** Opens the file that a command reads: the published copy, or the warehouse while no process writes it. */
+/** Opens the file that a command reads: the published copy, or the warehouse while no process is writing to it. */
 import { existsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import { asSyncError, nothingPublished } from '../errors.ts'
@@ -52,7 +52,7 @@ export async function openNewest(config: Config): Promise<Newest | undefined> {
   } catch (error) {
     const { code, data } = asSyncError(error)
     if (isLake && data['isAbsent'] !== true) throw error
-    // WAREHOUSE_MISSING can mean a missing permission for the warehouse. This user can still have access to the copy.
+    // WAREHOUSE_MISSING can mean that this user may not open the warehouse, but may still have access to the copy.
     const isUnavailable = code === 'WAREHOUSE_MISSING' && (isLake || existsSync(config.published))
     if (!isUnavailable && code !== 'WAREHOUSE_LOCKED') throw error
   }
