@@ -2,7 +2,7 @@
 import type { Job, Worker, WorkerOptions } from 'bullmq'
 import type { z } from 'zod'
 import { type Clock, within } from '../../src/clock.ts'
-import { cancelled, type ErrorCode } from '../../src/errors.ts'
+import { asSyncError, cancelled, type ErrorCode } from '../../src/errors.ts'
 import type { Log } from '../../src/log.ts'
 import { errorOfReason, retryDelayMs, settleJob, STOPPING } from './jobOutcome.ts'
 import type { QueueName } from './queues.ts'
@@ -96,6 +96,6 @@ export class JobConsumers {
     const what = `${queue} ${job?.name ?? ''}`.trim()
     if (errorOfReason(error.message).code === 'CANCELLED') log.debug(fields, `${what}: cancelled`)
     else if (job?.finishedOn !== undefined) log.error(fields, `${what}: given up`)
-    else log.debug(fields, `${what}: will be tried again`)
+    else log[asSyncError(error).code === 'LAKE_BUSY' ? 'warn' : 'debug'](fields, `${what}: will be tried again`)
   }
 }

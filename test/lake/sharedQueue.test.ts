@@ -231,6 +231,8 @@ it.runIf(mayLosePackets())(
     await until(() => ended(heir, REPORT) > 0)
     // The silent worker answers this command, because no other one was there. It cannot read the result.
     expect((await asked).stderr).toContain('cannot be reached')
+    // The operator sees the failure in the log, also if it is before the run has requested anything.
+    expect(complaints([silent]).join('\n')).toMatch(/cannot be reached.*will be tried again/)
     proxy.heal()
     expect(complaints([silent]).filter((line) => line.includes('UNEXPECTED'))).toEqual([])
     await stopAll([silent, heir])

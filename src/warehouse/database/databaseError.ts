@@ -6,7 +6,7 @@ import { STORAGE_FAULT, storageError } from './storage.ts'
 export const OUT_OF_MEMORY = /Out of Memory Error|Allocation failure|bad_alloc/i
 
 const CATALOGUE_LOST =
-  /Unable to connect to Postgres|connection to server|server closed the connection|Failed to execute query "(?:BEGIN|COMMIT|ROLLBACK)/
+  /Unable to connect to Postgres|connection to server|server closed the connection|no connection to the server|could not (?:receive data from|send data to) server|Failed to execute query "(?:BEGIN|COMMIT|ROLLBACK)/
 
 /**
  * Matches errors for a catalogue table that another process's upkeep has dropped. With PostgreSQL, this is an internal
