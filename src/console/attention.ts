@@ -9,7 +9,7 @@ import { duration } from '../words.ts'
 import type { Pause } from '../warehouse/books/books.ts'
 import type { AllSettings, ReportSettings } from './backend.ts'
 
-/** Returns an item with the keys of settings edited since the worker's start. Leaves out values: they may be secret. */
+/** Returns an item that lists the settings edited since the worker started, without values, which may be secret. */
 export async function settingsAttention(editedKeys: () => Promise<readonly string[]>): Promise<Attention[]> {
   const keys = await editedKeys().catch((error: unknown) => [asSyncError(error).message])
   const why = `This worker still uses the settings of its start. Edited since: ${keys.join(', ')}`
@@ -30,7 +30,7 @@ export interface AttentionInput {
 }
 
 export function attentionOf({ standings, pauses, settings, nextTicks }: AttentionInput): Attention[] {
-  // All reports use the same credentials, so a refusal of these credentials stops all reports.
+  // All reports use the same credentials, so if the service refuses them, every report stops.
   const refused = pauses.find(({ code }) => code === 'CREDENTIALS_REFUSED')
   const found = standings.flatMap((standing): Finding[] => {
     const { report, state } = standing
@@ -57,7 +57,7 @@ const isShared = (kind: Attention['kind']): kind is keyof typeof SHARED => kind 
 const causeOf = ({ report, kind, why, cure }: Finding): string =>
   isShared(kind) ? [kind, ...[why, cure].map((text) => renamed(text, report, '…'))].join('\n') : `${kind} ${report}`
 
-/** Replaces the report's name in the text by `name`. Does not change a permission such as `budgets.read`. */
+/** Replaces the report's name in the text with `name`. Leaves permissions such as `budgets.read` unchanged. */
 const renamed = (text: string, report: ReportName, name: string): string =>
   text.replaceAll(new RegExp(`\\b${report}\\b(?!\\.\\w)`, 'g'), name)
 
@@ -85,7 +85,7 @@ interface Context {
   readonly settings: ReportSettings
 }
 
-/** The kinds of problems, the worst first. A function returns an item if the report has this problem. */
+/** The kinds of problems, worst first. Each function returns an item if the report has that problem. */
 const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Context) => Need | undefined>> = {
   paused: ({ report, state, not_running_because: because }, { pause }) => {
     if (state !== 'paused' && pause?.code !== 'CREDENTIALS_REFUSED') return undefined
@@ -106,7 +106,7 @@ const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Co
   behind: ({ report, state, lag_seconds: lag, requests }, { settings: { every, everyMs = DAY_MS } }) => {
     const expected = Math.max(BEHIND_SECONDS_MIN, (INTERVALS_BEHIND * (requests?.planned_ms ?? everyMs)) / 1_000)
     if (state === 'failed' || lag === null || lag <= expected) return undefined
-    // The mark of an audit report moves only when a record changes, so an old mark does not mean a lag.
+    // An audit report's mark moves only when a record changes, so an old mark does not mean that the report is behind.
     if (isPerRecord(report)) return undefined
     return {
       title: `${report} is ${duration(lag * 1_000)} behind`,

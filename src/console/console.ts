@@ -25,7 +25,7 @@ export interface ConsoleOptions extends ReadOptions {
   /** The token for the login. If it is undefined, the console creates a token. */
   readonly token?: Secret | undefined
   readonly viewToken?: Secret | undefined
-  /** Proxies whose `X-Forwarded-For` names the client. Example: `['10.0.0.0/8']`. */
+  /** Proxies that are trusted to name the client in `X-Forwarded-For`. Example: `['10.0.0.0/8']`. */
   readonly proxies?: readonly string[]
   readonly version: string
   readonly log: Log
@@ -42,7 +42,7 @@ export interface Console extends AsyncDisposable {
 const BODY_BYTES_MAX = 16_384
 const REQUEST_MS_MAX = 10_000
 const REQUEST_CHECK_EVERY_MS = 1_000
-/** A route without a login, such as `/login`, accepts this number of requests a minute from one client address. */
+/** How many requests a minute a route without a login, such as `/login`, accepts from one client address. */
 const OPEN_REQUESTS_A_MINUTE = 600
 
 /** Starts the server. Throws CONSOLE_PORT_TAKEN, or CONFIG_INVALID for an unusable address or token. */

@@ -37,7 +37,7 @@ export function sendFailure(reply: FastifyReply, { code, message, cure, data }: 
   return reply.code(status).send({ error: { code, message, cure } })
 }
 
-/** Returns the error if Fastify has rejected the request, for example for invalid JSON. Other errors are bugs. */
+/** Returns an error if Fastify rejected the request, for example because its JSON is invalid. Other errors are bugs. */
 function fastifyError({ statusCode = 500, message }: FastifyError): SyncError | undefined {
   if (statusCode >= 500) return undefined
   const code = statusCode === 429 ? 'CONSOLE_LIMITED' : 'USAGE_INVALID'

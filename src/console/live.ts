@@ -6,7 +6,7 @@ import type { ConsoleBackend } from './backend.ts'
 import { toRunningRun } from './outcomes.ts'
 
 const POLL_EVERY_MS = 400
-/** A stream without events gets a comment after this time. Otherwise a proxy would close the stream. */
+/** An idle stream is sent a comment this often, so that proxies do not close the stream. */
 const KEEP_ALIVE_MS = 15_000
 const STREAMS_MAX = 50
 
@@ -18,7 +18,7 @@ export interface LiveOptions {
 
 /** Adds `/api/live`, which sends events until the client disconnects. At most 50 streams are open. */
 export function addLiveRoute(app: FastifyInstance, { clock, backendOf, mayWatch }: LiveOptions): void {
-  /** Contains a function for each open stream. It sends the state to the client if the state has changed. */
+  /** One function for each open stream. It sends the state to the client if the state has changed. */
   const streams = new Set<(state: string) => void>()
   let cancelTimer: (() => void) | undefined
   const stateNow = () => {

@@ -9,7 +9,7 @@ export const isLoopback = (host: string): boolean =>
 
 type Tokens = Partial<Record<'token' | 'viewToken', Secret | undefined>>
 
-/** Throws CONFIG_INVALID for two equal tokens and, if other machines can connect, for a missing or short token. */
+/** Throws CONFIG_INVALID for two identical tokens and, if other machines can connect, for no token or a short one. */
 export function checkTokens(host: string, { token, viewToken }: Tokens): void {
   if (token !== undefined && token.reveal() === viewToken?.reveal())
     throw new SyncError('CONFIG_INVALID', 'the two tokens of the console are equal, so every login could act', {
@@ -29,7 +29,7 @@ export function checkTokens(host: string, { token, viewToken }: Tokens): void {
   )
 }
 
-/** Checks a `Host` header. A console that is not on loopback accepts every name, because its DNS name is unknown. */
+/** Checks a `Host` header. A console that is not on loopback accepts any name, because we do not know its DNS name. */
 export function isOurName(header: string | undefined, host: string): boolean {
   if (!isLoopback(host)) return header !== undefined
   const name = /^(\[[0-9a-f:.]+\]|[^:@/\s]+)(?::\d{1,5})?$/i.exec(header ?? '')?.[1]?.toLowerCase()

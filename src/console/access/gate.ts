@@ -1,4 +1,4 @@
-/** Checks access before a route runs. The route's option `open` decides, not the URL, which has several spellings. */
+/** Checks access before a route runs. Looks at the route's option `open`, because a URL has more than one spelling. */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { asSyncError, SyncError } from '../../errors.ts'
@@ -13,7 +13,7 @@ import { type Api, answers } from '../api/api.ts'
 declare module 'fastify' {
   interface FastifyContextConfig {
     readonly open?: boolean
-    /** If true, users with the view token can send this request, although its method is not GET. */
+    /** If true, the view token is enough to send this request, even though its method is not GET. */
     readonly forViewers?: boolean
   }
   interface FastifyRequest {
@@ -32,7 +32,7 @@ export interface GateOptions {
   readonly countGuess: ReturnType<typeof guessCounter>
 }
 
-/** The page adds this header to requests for actions. Forms and images of other sites cannot send this header. */
+/** The page sends this header with each action. Forms and images on other sites cannot send it. */
 export const OWN_HEADER = 'x-tidemark-console'
 
 const READ_METHODS: readonly string[] = ['GET', 'HEAD']
@@ -93,13 +93,13 @@ async function checkToken(gate: GateOptions, request: FastifyRequest, guess: str
   throw new SyncError('CONSOLE_LIMITED', 'too many wrong tokens were sent', { cure, data: { retryAfterSeconds } })
 }
 
-/** The maximum wrong tokens a minute, from one address and from all. A correct token is accepted even after that. */
+/** How many wrong tokens a minute are allowed per address and in total. A correct token is accepted even after that. */
 const GUESSES_PER_ADDRESS_MAX = 10
 const GUESSES_TOTAL_MAX = 100
-/** Maximum addresses with a count of wrong tokens. A new address replaces the one with the oldest wrong token. */
+/** How many addresses are tracked. A new one replaces the address whose last wrong token was sent longest ago. */
 const ADDRESSES_MAX = 10_000
 
-/** Returns a function that counts a wrong token and returns the seconds that the client must wait, or 0. */
+/** Returns a function that counts a wrong token and returns how many seconds the client must wait, or 0. */
 export function guessCounter(app: FastifyInstance): (request: FastifyRequest) => Promise<number> {
   const common = { timeWindow: MINUTE_MS, cache: ADDRESSES_MAX, allowList: [] }
   const limits = [
@@ -119,7 +119,7 @@ const TOKEN_BYTES = 24
 
 export const newToken = (): Secret => new Secret(randomBytes(TOKEN_BYTES).toString('base64url'))
 
-/** Returns whether the guess is the token. Compares hashes, because `timingSafeEqual` needs texts of equal length. */
+/** Returns whether the guess is the token. Compares hashes, because `timingSafeEqual` needs texts of the same length. */
 export const isToken = (token: Secret, guess: string): boolean =>
   timingSafeEqual(digestOf(token.reveal()), digestOf(guess))
 
@@ -132,7 +132,7 @@ function checkOrigin({ headers }: FastifyRequest, isMachine: boolean): void {
   if (!isMachine && headers[OWN_HEADER] === undefined) throw refusedError(`it lacks the header ${OWN_HEADER}`)
 }
 
-/** Returns whether the request is from our page, perhaps through a proxy. Other sites cannot set `X-Forwarded-Host`. */
+/** Returns whether our page sent the request, even through a proxy. Other sites cannot set `X-Forwarded-Host`. */
 function isOurPage(origin: string, { host, 'x-forwarded-host': forwarded = '' }: FastifyRequest['headers']): boolean {
   const from = URL.canParse(origin) ? new URL(origin).host : ''
   const [asked] = String(forwarded).split(',')

@@ -15,7 +15,7 @@ export const digestOf = (text: string): Buffer => createHash('sha256').update(te
 const keyOf = (id: string): string => digestOf(id).toString('base64')
 
 export function openSessions(clock: Pick<Clock, 'monotonicMs'>) {
-  /** The sessions by the hash of their identifier, the oldest first. `endsMs` is monotonic time. */
+  /** Sessions by the hash of their identifier, oldest first. `endsMs` is monotonic time. */
   const sessions = new Map<string, { readonly endsMs: number; readonly access: Access }>()
   return {
     begin: (access: Access): string => {

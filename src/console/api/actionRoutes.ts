@@ -1,4 +1,4 @@
-/** Routes for actions. The process that owns the warehouse performs them, sometimes for hours, so the page polls. */
+/** Routes for actions. The warehouse's owner carries them out, which can take hours, so the page polls. */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { Report } from '../../../schema/index.ts'
@@ -28,11 +28,11 @@ const Range = z.strictObject({
 const ErrandPath = z.strictObject({ errand: z.uuid() })
 const PLAN_SUMMARY = 'What a backfill would do; asks the service a few small questions and writes nothing'
 
-/** Returns the schema of a request that contains only names of reports. */
+/** Returns the schema for a request that contains nothing but report names. */
 const onReports = (name: 'sync' | 'pause' | 'resume' | 'reset' | 'retry-rejected' | 'dismiss-rejected') =>
   z.strictObject({ reports }).transform((body): OperationRequest => ({ do: name, ...body }))
 
-/** For each action: its address, its summary in OpenAPI, and a schema that converts its body to an operation. */
+/** Each action's path, its summary in OpenAPI, and a schema that turns its body into an operation. */
 const ACTIONS: readonly (readonly [string, string, z.ZodType<OperationRequest>])[] = [
   ['sync', 'An incremental run of each report, now', onReports('sync')],
   ['pause', 'Makes runs skip these reports', onReports('pause')],

@@ -14,7 +14,7 @@ const STATEMENTS_MAX = 2
 const LISTS_MAX = 4
 const SAMPLE_ROWS = 10
 const ROWS_MAX = 10_000
-/** A statement's result is cut at this length, because the worker has the whole result in memory. */
+/** Longer results are cut off at this length, because the worker keeps the whole result in memory. */
 const CHARS_MAX = 4_000_000
 
 const TablesQuery = z.strictObject({ table: z.string().max(200).optional().describe('Such as current.events') })

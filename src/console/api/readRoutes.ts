@@ -157,7 +157,7 @@ async function attentionNow({ settings, backendOf, requests, clock }: ReadOption
   return attentionOf({ standings, pauses: await pauses(backendOf().books), settings, nextTicks: ticks })
 }
 
-/** Wraps `read`. Calls at the same time share one read and its result, so that slow reads do not run in parallel. */
+/** Wraps `read`. Concurrent calls share one read and its result, so slow reads never run in parallel. */
 function sharing<T>(read: () => Promise<T>): () => Promise<T> {
   let reading: Promise<T> | undefined
   return () => (reading ??= read().finally(() => (reading = undefined)))
@@ -165,7 +165,7 @@ function sharing<T>(read: () => Promise<T>): () => Promise<T> {
 
 const ACTIVITY_MS_MAX = 2_000
 
-/** Returns the owner's active and waiting runs. Without its answer, returns the active runs known to this process. */
+/** Returns the owner's active and waiting runs. If the owner does not answer, returns those that this process knows. */
 async function activityOf(backend: ConsoleBackend, clock: Clock): Promise<Activity> {
   const answer = await within(ACTIVITY_MS_MAX, clock, (signal) =>
     backend.answer({ do: 'activity' }, { by: 'console', tell: () => undefined, signal }),

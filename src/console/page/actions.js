@@ -68,7 +68,7 @@ function showEnd({ outcomes, error }) {
 }
 
 /**
- * Returns a function that draws a button for one or several reports.
+ * Returns a function that draws a button for one or more reports.
  * @param {string} verb @param {string} label @param {{ title: string, text: string }} [question] to confirm first
  */
 export const reportButton =

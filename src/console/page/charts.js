@@ -1,4 +1,4 @@
-/** Charts by uPlot. Each chart has a text with the same facts for screen readers. */
+/** Charts drawn with uPlot. Each one comes with a text that has the same facts for screen readers. */
 import { duration, grouped, millis, moment } from './format.js'
 import { Component, createRef, html } from './html.js'
 import uPlot from './libraries/uplot.js'
@@ -9,7 +9,7 @@ import { isDark } from './theme.js'
 const HEIGHT = 200
 const tooFew = () => html`<p class="faint">The chart begins with the second run.</p>`
 
-/** Draws the lag, which grows between runs and falls at each. @param {readonly { at: string, mark: string }[]} marks */
+/** Draws the lag: it grows between runs, then drops. @param {readonly { at: string, mark: string }[]} marks */
 export function lagChart(marks) {
   if (marks.length < 2) return tooFew()
   const points = marks.flatMap(({ at, mark }, n) => {
@@ -17,7 +17,7 @@ export function lagChart(marks) {
     const before = marks[n - 1]
     const lagAfter = /** @type {const} */ ([seconds, seconds - millis(mark) / 1_000])
     if (before === undefined) return [lagAfter]
-    // The lag falls at once when a run ends. So each run has two points: just before its end, and at its end.
+    // The lag drops the moment a run ends, so each run has two points: just before its end, and at its end.
     return [/** @type {const} */ ([seconds - 0.001, seconds - millis(before.mark) / 1_000]), lagAfter]
   })
   const lags = points.map(([, lag]) => lag)

@@ -50,8 +50,8 @@ const alignment = (column) => (RIGHT_ALIGNED.test(column) ? 'number' : '')
 const headCell = (column) => html`<th scope="col" role="columnheader" class=${alignment(column)}>${column}</th>`
 
 /**
- * Draws a table with a row for each object. Each property of an object is a cell of its row, except `key`. Sets ARIA
- * roles on all parts of the table, because CSS for phones removes their default roles.
+ * Draws a table with a row for each object and a cell for each of its properties, except `key`. Sets ARIA roles on all
+ * parts of the table, because the CSS for phones removes the default roles.
  * @param {string} caption @param {readonly Readonly<Record<string, Content>>[]} rows @param {string} [empty]
  */
 export function table(caption, rows, empty = 'None yet.') {

@@ -1,4 +1,4 @@
-/** Entry of the page. Redraws the current view every 10 seconds, and when a run begins or ends. */
+/** The page's entry point. Redraws the current view every 10 seconds, and when a run begins or ends. */
 import { read } from './api.js'
 import * as backfills from './backfills.js'
 import { after } from './clock.js'
@@ -27,7 +27,7 @@ import { change, placeNow, state } from './state.js'
 
 const REFRESH_EVERY_MS = 10_000
 
-/** Maps addresses to views. The view of an address with a name, such as `runs/ID`, has the key `runs/`. */
+/** Maps addresses to views. An address that contains a name, such as `runs/ID`, is under the key `runs/`. */
 const VIEWS = new Map(
   Object.entries(
     /** @type {Record<string, View>} */ ({ runs, rejected, backfills, explorer, 'runs/': run, 'reports/': report }),
@@ -40,10 +40,10 @@ const viewOf = ({ view, name }) => VIEWS.get(name === '' ? view : `${view}/`) ??
 /** @param {Place} place */
 const spotOf = ({ view, name }) => `${view}/${name}`
 
-// Requests have numbers, because responses can arrive late. `asked` is the newest, and `drawn` is the one on screen.
+// Requests are numbered, because responses can arrive late. `asked` is the newest, and `drawn` is the one on screen.
 let asked = 0
 let drawn = 0
-/** The number of the request for the view that the user opened last, and the element that had the focus before. */
+/** The number of the request for the view that was opened last, and the element that had the focus before. */
 let opened = { request: 0, from: /** @type {Element | null} */ (null) }
 let drawnSpot = ''
 let cancelRefresh = () => {}

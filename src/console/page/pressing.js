@@ -1,7 +1,7 @@
 /** Delays redraws while the user presses an element: if a redraw replaced the element, its click would be lost. */
 import { after } from './clock.js'
 
-/** Maximum duration of a press. It is needed because a release outside the window may not cause an event. */
+/** The longest that a press can last. Needed because a release outside the window may not fire an event. */
 const PRESS_MS_MAX = 3_000
 const TAP_MS_MAX = 400
 
@@ -32,10 +32,10 @@ const endIn = (ms) => cancelTimer !== undefined && hold(ms)
 
 const CAPTURE = { capture: true }
 addEventListener('pointerdown', () => hold(PRESS_MS_MAX), CAPTURE)
-// The space bar clicks when it is released. Other keys click when they are pressed.
+// The space bar clicks on release. Other keys click on press.
 addEventListener('keydown', ({ key, repeat }) => key === ' ' && !repeat && hold(PRESS_MS_MAX), CAPTURE)
-// A mouse click fires on release. A tap fires its click some milliseconds later.
+// A mouse clicks on release. A tap clicks a few milliseconds later.
 addEventListener('pointerup', ({ pointerType }) => endIn(pointerType === 'mouse' ? 0 : TAP_MS_MAX), CAPTURE)
 for (const end of ['keyup', 'click', 'pointercancel']) addEventListener(end, () => endIn(0), CAPTURE)
-// Only `blur` of the window ends a press: an element also loses the focus when another element is pressed.
+// Only the window's `blur` ends a press: an element also loses the focus when another one is pressed.
 addEventListener('blur', ({ target }) => target === window && release(), CAPTURE)

@@ -61,7 +61,7 @@ const rejectedRow = ({ report, scope, key, reason, observed_at: at, row, cut }, 
   </article>
 `
 
-/** Adds line breaks to JSON. Does not parse it, to keep long numbers exact. @param {string} row @param {boolean} cut */
+/** Adds line breaks without parsing the JSON, so long numbers stay exact. @param {string} row @param {boolean} cut */
 function pretty(row, cut) {
   if (cut) return `${row} …\n\n(cut here; tidemark.rejected_rows contains the whole row)`
   return row.replaceAll(/("(?:[^"\\]|\\.)*")|([{,])/g, (all, text, mark) => (text === undefined ? `${mark}\n  ` : all))

@@ -1,4 +1,4 @@
-/** The state of the page. `change` sets some of its values and draws the page again. */
+/** The page's state. `change` sets some of its values and redraws the page. */
 
 /** @typedef {import('./html.js').Content} Content */
 /** @typedef {{ text: string, tone: 'good' | 'bad' }} Notice */
@@ -14,7 +14,7 @@ export function placeNow() {
 
 export const state = {
   place: placeNow(),
-  /** Draws the current view. It is undefined before the first response. @type {(() => Content) | undefined} */
+  /** Draws the current view. Undefined until the first response arrives. @type {(() => Content) | undefined} */
   drawView: undefined,
   live: /** @type {import('./live.js').LiveState} */ ({ begun: 0, running: [] }),
   isConnected: true,
@@ -22,7 +22,7 @@ export const state = {
   /** If `mayAct` is false, the page shows no buttons that start actions. */
   mayAct: true,
   question: /** @type {Question | undefined} */ (undefined),
-  /** The names of all reports are loaded once, before the first view. @type {readonly string[]} */
+  /** The names of all reports, loaded once before the first view. @type {readonly string[]} */
   reportNames: [],
 }
 
@@ -32,5 +32,5 @@ export function change(changed) {
   dispatchEvent(new Event('draw'))
 }
 
-/** Requests the data of the view again, to show the effect of an action. */
+/** Reloads the view's data, to show the effect of an action. */
 export const reload = () => dispatchEvent(new Event('reload'))
