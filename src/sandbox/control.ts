@@ -12,7 +12,7 @@ const PORTION_CHANGES_MAX = 5_000
 
 export type Pace = ReturnType<typeof openPace>
 
-/** Returns an object that changes random rows. `set` sets the number of changes per second, which is 0 at first. */
+/** Returns an object that changes random rows. `set` sets how many rows change per second, which is 0 at first. */
 export function openPace(clock: Clock, world: World) {
   let [pending, lastMs] = [0, 0]
   let cancel: (() => void) | undefined

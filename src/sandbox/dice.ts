@@ -1,4 +1,4 @@
-/** Random numbers, computed as hashes of seed, row number and purpose. So a row does not depend on earlier calls. */
+/** Random numbers, hashed from the seed, row number and purpose, so that a row does not depend on earlier calls. */
 import { CURRENCIES, type Currency, decimalText, exact, NANO, NANO_PER_CENT, PER_EURO_MICROS } from './money.ts'
 import type { Pools } from './pools.ts'
 import { formatTicks, type PlainTimeStyle, type Ticks, type TimeStyle } from './ticks.ts'
@@ -24,7 +24,7 @@ export const AMOUNTS = ['cents', 'long'] as const
 /** `cents`: prices with two decimals. `long`: up to nine decimals, including numbers that a double can't store. */
 export type Amounts = (typeof AMOUNTS)[number]
 
-/** The options of the sandbox that decide the contents of rows. */
+/** The sandbox options that decide what is in the rows. */
 export interface WorldOptions {
   readonly seed: number
   /** Number of rows in the report `events`. Rows of other reports refer to these rows. */
@@ -106,7 +106,7 @@ export class Dice {
     return exact(decimalText(BigInt(PER_EURO_MICROS[currency]) * 1_000n))
   }
 
-  /** Writes the time in the style `timeStyle`. If `timeStyle` is undefined, each field has its own random style. */
+  /** Formats the time in the style `timeStyle`. If this is undefined, each field has a random style of its own. */
   time(field: string, ticks: Ticks): string {
     const { seed, timeStyle } = this.settings
     const drawn = draw(seed, hashOf(field) & 0xffff, 3)
@@ -117,7 +117,7 @@ export class Dice {
 
 const nanoOf = (whole: number, rest: number): bigint => BigInt(whole) * BigInt(NANO) + BigInt(rest)
 
-/** Converts an amount. After the fault `fx` has changed the rates, amounts differ although no row was edited. */
+/** Converts an amount. Once the fault `fx` has changed the rates, amounts differ even though no row was edited. */
 export function convert(nano: bigint, [from, to]: readonly [Currency, Currency], settings: RateSettings): bigint {
   if (from === to) return nano
   const converted = (nano * rateOf(to, settings)) / rateOf(from, settings)

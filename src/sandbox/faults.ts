@@ -85,7 +85,7 @@ const refused = (message: string, cure: string): SyncError => new SyncError('USA
 
 export class Faults {
   #active: Fault[] = []
-  /** Counts the uses of faults. As the seed of the fault `unordered`, the count changes the order of each response. */
+  /** How often faults were used. The count seeds the fault `unordered`, so each response is in a different order. */
   uses = 0
 
   constructor(texts: readonly string[]) {
@@ -100,7 +100,7 @@ export class Faults {
     return this.#active.filter((fault) => fault.left > 0).map((fault) => fault.text)
   }
 
-  /** Returns undefined if the fault does not apply. Otherwise returns its argument, and counts the use of the fault. */
+  /** Returns undefined if the fault does not apply. Otherwise counts the use and returns the fault's argument. */
   take(name: FaultName, place: FaultPlace): string | undefined {
     const fault = this.#find(name, place)
     if (fault === undefined) return undefined

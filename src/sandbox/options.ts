@@ -22,7 +22,7 @@ export interface SandboxClient {
 }
 
 export const EVENT_SHAPES = ['full', 'summary', 'mixed'] as const
-/** With `mixed`, about half of the events have the summary shape (spec §2). An event never changes its shape. */
+/** With `mixed`, about half of the events have the summary shape (spec §2). Each event always has the same shape. */
 export type EventShape = (typeof EVENT_SHAPES)[number]
 
 export const COMPRESSIONS = ['none', 'gzip', 'br'] as const
@@ -55,7 +55,7 @@ const Options = z.object({
   /** Each fault has the form `name[*count][@report][:argument]`. Examples: `5xx*3@events`, `slow:50`. */
   faults: z.custom<readonly string[]>().default([]),
   compress: oneOf(COMPRESSIONS).default('none'),
-  /** The number of items in each array. If undefined, it is random, from 0 to 5. */
+  /** The number of items in each array. If undefined, a random number from 0 to 5. */
   itemsPerCollection: atLeast(0).optional(),
   collections: z.boolean().default(true),
   timeStyle: oneOf(TIME_STYLES).optional(),
@@ -65,10 +65,10 @@ const Options = z.object({
   declared: z.custom<readonly DeclaredReport[]>().default(() => []),
   /** If true, a parameter that is not in the specification is an error. If false, it is ignored. */
   strictParameters: z.boolean().default(true),
-  /** Ends the sandbox when it aborts. */
+  /** Stops the sandbox when the signal aborts. */
   signal: z.custom<AbortSignal>().optional(),
 })
-/** The data and the behaviour of the sandbox. docs/SANDBOX.md explains the options and lists the faults. */
+/** The sandbox's data and behaviour. docs/SANDBOX.md explains the options and lists the faults. */
 export interface SandboxOptions extends z.input<typeof Options> {}
 
 export type Settings = z.output<typeof Options>
@@ -80,7 +80,7 @@ export interface Parts {
   readonly world: World
   readonly requests: RequestLog
   readonly nowSeconds: () => number
-  /** Aborts when the sandbox closes. A fault that delays a response then stops waiting. */
+  /** Aborts when the sandbox closes, so that a fault that delays a response stops waiting. */
   readonly closing: AbortSignal
 }
 

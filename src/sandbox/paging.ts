@@ -1,4 +1,4 @@
-/** Computes the rows of a page and the paging fields (spec §4, rule 2), and applies the faults of paging. */
+/** Computes a page's rows and its paging fields (spec §4, rule 2), and simulates paging faults. */
 import { draw } from './dice.ts'
 import type { FaultName, Faults } from './faults.ts'
 import type { Settings } from './options.ts'

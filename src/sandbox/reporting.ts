@@ -50,7 +50,7 @@ function writerOf({ world, faults, settings }: Parts, report: WorldReport, { val
   return (row: Row): string => {
     const isBad = every !== undefined && row.number % every === 0
     if (isBad) return row.text({ flags, currency, damage: damageOf(row, row.number / every) })
-    // The row's number decides whether the row is sent in full or as a summary, so each response sends it alike.
+    // The row's number decides whether the row is sent in full or as a summary, so the shape never changes.
     const isSummary = shape === 'summary' || (shape === 'mixed' && draw(17, row.number, 1) % 2 === 1)
     if (!isSummary) return row.text({ flags, currency })
     // `totalChanges` of a summary counts the audit entries within the window (spec §2).

@@ -1,4 +1,4 @@
-/** Sends a response, and applies faults of the transport: cut, slow, endless or missing bodies, and wrong dates. */
+/** Sends a response, and simulates transport faults: cut, slow, endless or missing bodies, and wrong dates. */
 import type { ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'

@@ -27,7 +27,7 @@ export type { World, WorldChange } from './world.ts'
 export interface Sandbox extends AsyncDisposable {
   /** The address of the service. Example: `http://127.0.0.1:41823`. */
   readonly url: string
-  /** The environment variables with which Tidemark reads from this sandbox. */
+  /** The environment variables that make Tidemark read from this sandbox. */
   readonly env: Readonly<Record<'REPORTING_BASE_URL' | 'REPORTING_CLIENT_ID' | 'REPORTING_CLIENT_SECRET', string>>
   /** @internal */
   readonly world: World
@@ -35,9 +35,9 @@ export interface Sandbox extends AsyncDisposable {
   readonly requests: RequestLog
   /** Replaces the faults. Example: `['5xx*3@events', 'slow:50']`. */
   setFaults(faults: readonly string[]): void
-  /** Makes random changes from now on, at this number per second. 0 ends the changes. */
+  /** Starts making this many random changes per second. 0 stops the changes. */
   setChangesPerSecond(perSecond: number): void
-  /** Ends the service. */
+  /** Stops the service. */
   close(): Promise<void>
 }
 
@@ -113,7 +113,7 @@ function handler(parts: Parts, pace: Pace): (request: IncomingMessage, response:
   return (request, response) => {
     handle(request, response).catch((error: unknown) => {
       if (parts.closing.aborted) return
-      // Prints an unexpected error, so that it cannot be confused with a requested fault.
+      // Prints an unexpected error, so that nobody mistakes the error for a requested fault.
       process.emitWarning(error instanceof Error ? error : String(error))
       response.destroy()
     })

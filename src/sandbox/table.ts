@@ -113,9 +113,9 @@ export class Row implements RowSource {
   aggregate: Ticks
   deleted: boolean
   nano: bigint
-  /** The row's changes before the sandbox's start. Undefined for a row that was inserted later. */
+  /** The row's changes before the sandbox started. Undefined for a row that was inserted later. */
   readonly history: RowHistory | undefined
-  /** Audit entries since the sandbox's start. */
+  /** Audit entries since the sandbox started. */
   readonly trail: TrailEntry[] = []
   readonly #changed: Record<string, string> = {}
   readonly #collections = new Map<string, Content>()
@@ -242,7 +242,7 @@ function historyOf(number: number, rows: number, { report, definition, settings 
   return {
     created,
     modified,
-    /** For events, the last change of the event or its child records (spec §2). Otherwise, equal to `modified`. */
+    /** For events, when the event or one of its children last changed (spec §2). Otherwise the same as `modified`. */
     aggregate: report === 'events' && chance(CHILD_EDIT_PERCENT, 5) ? between(modified, 6) : modified,
     deleted: keepsDeleted && chance(DELETED_PERCENT, 7),
     earlierEdits: Array.from(

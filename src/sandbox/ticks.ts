@@ -1,4 +1,4 @@
-/** The sandbox's times in ticks of 100 ns. The client keeps only microseconds, so tests find its rounding errors. */
+/** The sandbox's times in ticks of 100 ns. The client keeps only microseconds, so tests reveal its rounding errors. */
 import { parseInstant, type Instant } from '../instant.ts'
 
 /** Ticks of 100 ns since 2020. Ticks since 1970 would exceed 2^53. */
@@ -15,7 +15,7 @@ export const TICKS_PER_DAY = 1_440 * TICKS_PER_MINUTE
 const EPOCH_MS = Date.UTC(2020, 0, 1)
 const EPOCH_MICROS = EPOCH_MS * 1_000
 
-/** A bare time has no zone and is in UTC. With `mixed`, the style differs from row to row. */
+/** A `bare` time is in UTC, without a zone. With `mixed`, the style differs from row to row. */
 export const TIME_STYLES = ['zulu', 'offset', 'bare', 'mixed'] as const
 export type TimeStyle = (typeof TIME_STYLES)[number]
 export type PlainTimeStyle = Exclude<TimeStyle, 'mixed'>

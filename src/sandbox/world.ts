@@ -1,4 +1,4 @@
-/** The data of the service, and all changes to it. Equal seeds and equal calls lead to equal data. */
+/** The service's data and every change to it. The same seed and the same calls always produce the same data. */
 import { uniformInt } from 'pure-rand/distribution/uniformInt'
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'
 import type { RandomGenerator } from 'pure-rand/types/RandomGenerator'
@@ -19,7 +19,7 @@ export interface WorldChange {
   readonly field?: string
 }
 
-/** The present time, and two values that faults change while the sandbox runs. */
+/** The current time, and two values that faults change while the sandbox runs. */
 export interface WorldClock {
   readonly now: () => Ticks
   /** Returns the ticks to subtract from new modification times (fault `stamps-back`). In events, only `aggregate`. */
@@ -45,7 +45,7 @@ const TICK_SHARES = [
   ['undelete', 100],
 ] as const
 
-/** The action in the audit entry of a change. All changes that are not listed here have `Updated`. */
+/** The action in a change's audit entry. Changes that are not listed here have `Updated`. */
 const AUDITED: Readonly<Record<string, TrailEntry['action']>> = { softDelete: 'Deleted', undelete: 'Restored' }
 
 export class World {
@@ -153,7 +153,7 @@ export class World {
     return this.#insertAt(report, this.#nowTicks(), 'insert')
   }
 
-  /** Inserts a row whose modification time is in the past, as if its transaction had been committed late. */
+  /** Inserts a row with a modification time in the past, as if its transaction had been committed late. */
   lateCommit(report: WorldReport, ageMs: number): WorldChange {
     return this.#insertAt(report, this.#nowTicks() - Math.trunc(ageMs * TICKS_PER_MS), 'lateCommit')
   }
@@ -163,7 +163,7 @@ export class World {
     return this.#stamp(this.#row(report, key), 'stampFuture', { at })
   }
 
-  /** Sets both modification times of a row. With `NEVER`, the row looks as if it was never edited. */
+  /** Sets both of a row's modification times. With `NEVER`, the row looks as if it had never been edited. */
   setStamps(report: WorldReport, key: number, at: Ticks): void {
     const row = this.#row(report, key)
     row.modified = at
@@ -251,7 +251,7 @@ export class World {
     return new Dice(this.#settings, 'changes', uniformInt(this.#random, 0, 0x7fffffff))
   }
 
-  /** Returns the present time. The clock has only microseconds, so the seventh fractional digit is random. */
+  /** Returns the current time. The clock only has microseconds, so the seventh fractional digit is random. */
   #nowTicks(): Ticks {
     return this.#clock.now() + this.#below(10)
   }

@@ -119,7 +119,7 @@ const TOKEN_BYTES = 24
 
 export const newToken = (): Secret => new Secret(randomBytes(TOKEN_BYTES).toString('base64url'))
 
-/** Returns whether the guess is the token. Compares hashes, because `timingSafeEqual` needs texts of the same length. */
+/** Returns whether the guess is the token. Compares hashes, as `timingSafeEqual` needs texts of the same length. */
 export const isToken = (token: Secret, guess: string): boolean =>
   timingSafeEqual(digestOf(token.reveal()), digestOf(guess))
 

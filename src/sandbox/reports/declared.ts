@@ -6,7 +6,7 @@ import { created, many, modified, one, paging } from './definition.ts'
 
 type FieldType = 'integer' | 'decimal' | 'date-time' | 'string' | 'boolean' | 'json'
 
-/** The parts of a report's declaration from which the sandbox generates the endpoint and the rows. */
+/** What the sandbox needs from a report's declaration to generate its endpoint and rows. */
 export interface DeclaredReport {
   readonly name: string
   readonly path: string

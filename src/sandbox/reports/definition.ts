@@ -10,13 +10,13 @@ export interface Endpoint {
   readonly envelope: boolean
   readonly parameters: Readonly<Record<string, ParameterType>>
   readonly required?: readonly string[]
-  /** Maps the parameter names of a declaration to those of the specification, where they differ. */
+  /** Maps a declaration's parameter names to those in the specification, where the two differ. */
   readonly renames?: Readonly<Record<string, string>>
-  /** The fields of an envelope, if they are not those of the specification (§2). */
+  /** The field names of an envelope, if they differ from the specification's (§2). */
   readonly pages?: { readonly number: string; readonly size: string; readonly items: string; readonly total: string }
 }
 
-/** The following groups of parameters belong to several reports (spec §4). */
+/** Groups of parameters that several reports share (spec §4). */
 export const paging = { pageNumber: 'integer', pageSize: 'integer' } as const
 export const modified = { modifiedSince: 'date-time', modifiedUntil: 'date-time' } as const
 export const created = { createdSince: 'date-time', createdUntil: 'date-time' } as const
@@ -49,7 +49,7 @@ export interface Definition extends Endpoint {
   readonly key: string
   readonly firstKey: number
   readonly rowsPerEvent: number
-  /** The specification does not define IDs of entities, so `id` is invented. */
+  /** The specification does not define entity IDs, so `id` is invented. */
   readonly entity: { readonly id: number; readonly type: string }
   /** If true, `includeDeleted` returns deleted rows, and the modification time of an unedited row is its creation time. */
   readonly keepsDeleted?: true
