@@ -72,7 +72,7 @@ export const CHILD_COLUMNS: readonly Column[] = [
   column('_payload', 'JSON', 'The item as it was sent'),
 ]
 
-/** The column for the number of an audit entry within its record. Entries need it, because they have no identifier. */
+/** The column that numbers the audit entries of a record, because entries have no identifier. */
 export const ENTRY_NUMBER = column(
   'entry_number',
   'BIGINT',

@@ -47,7 +47,7 @@ export function makePrivateFolder(folder: string): void {
 
 const OTHER_USERS_BITS = 0o077
 
-/** Returns whether only this user can enter the folder. Root also accepts a folder of the parent folder's owner. */
+/** Returns whether only this user can enter the folder. For root, its owner can also be the parent folder's owner. */
 export function isPrivateFolder(folder: string): boolean {
   const found = lstatSync(folder, { throwIfNoEntry: false })
   if (found === undefined || !found.isDirectory() || (found.mode & OTHER_USERS_BITS) !== 0) return false
@@ -96,7 +96,7 @@ export async function removeFolder(folder: string): Promise<void> {
   }
 }
 
-/** Removes folders of killed processes: their paths begin with `prefix`, and their last change is before `beforeMs`. */
+/** Removes folders of killed processes: those that begin with `prefix` and were last changed before `beforeMs`. */
 export async function removeLeftovers(prefix: string, beforeMs: number, own?: string): Promise<void> {
   for (const name of await readdir(dirname(prefix))) {
     const path = join(dirname(prefix), name)
@@ -108,7 +108,7 @@ export async function removeLeftovers(prefix: string, beforeMs: number, own?: st
 
 function asMistake(path: string, thrown: unknown, words: { readonly problem: string; readonly cure: string }): unknown {
   if (!(thrown instanceof Error) || !isMistake(thrown)) return thrown
-  // Removes the end of Node's message: after the comma, it only repeats the call and the path.
+  // Cuts off the end of Node's message: after the comma, it only repeats the call and the path.
   const reason = thrown.message.split(', ')[0] ?? ''
   const message = `${path} ${words.problem}: ${reason}`
   return new SyncError('WAREHOUSE_MISSING', message, { cure: words.cure, data: { path }, cause: thrown })

@@ -47,7 +47,7 @@ export function formatInstant(instant: Instant): string {
   return `${new Date(wholeSecond * 1_000).toISOString().slice(0, 19)}.${String(micros).padStart(6, '0')}Z`
 }
 
-/** Returns whether the date exists. `Date.parse` alone would change 30 February to a date in March. */
+/** Returns whether the date exists. `Date.parse` alone would turn 30 February into a date in March. */
 function isCalendarDate(date: string): boolean {
   const ms = Date.parse(`${date}T00:00:00Z`)
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(date)

@@ -1,4 +1,4 @@
-/** Sends OpenTelemetry traces if OTEL variables request traces. Spans contain no bodies, headers or error messages. */
+/** Sends OpenTelemetry traces if OTEL variables ask for them. Spans contain no bodies, headers or error messages. */
 import type { Telemetry } from 'bullmq'
 import { asSyncError } from '../../src/errors.ts'
 import type { Log } from '../../src/log.ts'
@@ -32,7 +32,7 @@ const SERVICE_NAME = 'tidemark'
 const PREFIX = 'tidemark.'
 const FLUSH_MS_MAX = 2_000
 
-/** Starts sending traces. Returns undefined if the OTEL variables do not ask for traces. */
+/** Starts sending traces. Returns undefined if the OTEL variables do not ask for any traces. */
 export async function openTracing({ env, version, log }: TracingOptions): Promise<Tracing | undefined> {
   if (!wantsTraces(env)) return undefined
   const protocol = env['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] ?? env['OTEL_EXPORTER_OTLP_PROTOCOL'] ?? 'http/json'

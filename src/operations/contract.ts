@@ -1,4 +1,4 @@
-/** The schemas of messages about operations. The receiver checks each message: the sender may run another version. */
+/** Schemas of messages about operations. The receiver checks each message: the sender may run a different version. */
 import { z } from 'zod'
 import { Report as report } from '../../schema/index.ts'
 import { chosenTypes } from '../../schema/values.ts'
@@ -30,11 +30,11 @@ export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('reconcile'), reports, allowMassDelete: z.boolean() }),
   z.strictObject({ do: z.literal('backfill'), backfills }),
   z.strictObject({ do: z.literal('pause'), reports }),
-  // With `onlyRefused`, ends only pauses that began when the service refused a report, not those of an operator.
+  // With `onlyRefused`, ends only pauses that began when the service refused a report, not those set by an operator.
   z.strictObject({ do: z.literal('resume'), reports, onlyRefused: z.boolean().optional() }),
   z.strictObject({ do: z.literal('cancel'), id: z.string() }),
   z.strictObject({ do: z.literal('retry-rejected'), reports }),
-  // `keys`: values of `tidemark.rejected_rows.key`. If undefined, all rejected rows of the reports are dismissed.
+  // `keys`: values of `tidemark.rejected_rows.key`. Without them, all rejected rows of the reports are dismissed.
   z.strictObject({ do: z.literal('dismiss-rejected'), reports, keys: z.array(z.string()).min(1).optional() }),
   z.strictObject({ do: z.literal('reset'), reports, empty: z.boolean().optional() }),
   z.strictObject({ do: z.literal('retype'), column: z.string(), type: z.enum(chosenTypes) }),
@@ -46,7 +46,7 @@ export const OperationRequest = z.discriminatedUnion('do', [
   ...ActingRequest.options,
   z.strictObject({ do: z.literal('plan-backfill'), backfills }),
   z.strictObject({ do: z.literal('status') }),
-  // `activity` returns runs and queues without a read of the warehouse, which a load can keep busy.
+  // `activity` returns runs and queues without reading the warehouse, which may be busy with a load.
   z.strictObject({ do: z.literal('activity') }),
 ])
 export type OperationRequest = z.infer<typeof OperationRequest>
@@ -94,7 +94,7 @@ export type OperationEvent = z.infer<typeof OperationEvent>
 
 const Publication = z.object({
   published: z.object({ path: z.string(), replaced: z.boolean() }).optional(),
-  /** The operation succeeds even if its publication fails, because the rows are in the warehouse. */
+  /** The operation succeeds even if publishing fails, because the rows are already in the warehouse. */
   publishError: named<Problem>(Problem).optional(),
 })
 export interface Publication extends z.infer<typeof Publication> {}
@@ -107,7 +107,7 @@ const RunningRun = z.object({ runId: z.string(), report, kind, startedAt: instan
 export type RunningRun = z.infer<typeof RunningRun>
 
 const WaitingRun = z.object({
-  /** The identifier that `cancel` expects: the identifier of the backfill or, for other runs, of the job. */
+  /** The identifier that `cancel` expects: a backfill's own or, for other runs, the job's. */
   id: z.string(),
   report: z.string(),
   kind,

@@ -9,10 +9,10 @@ import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import type { OperationEvent } from './contract.ts'
 
 export interface Caller {
-  /** Who has requested the operation: `console`, or the user and machine of a command, such as `ada@etl-1`. */
+  /** Who requested the operation: `console`, `status`, `check`, or a command's user and machine (`ada@etl-1`). */
   readonly by: string
   readonly tell: (event: OperationEvent) => void
-  /** Aborts when the caller stops waiting. A run in a worker then continues. */
+  /** Aborts when the caller stops waiting. Runs in a worker continue. */
   readonly signal: AbortSignal
 }
 

@@ -16,7 +16,7 @@ import { carryOut } from './operations.ts'
 
 const WINDOWS_AT_ONCE = 4
 
-/** Executes the operation. Always throws CANCELLED after an abort, because the answer could lack results. */
+/** Executes the operation. Always throws CANCELLED after an abort, because results could be missing. */
 export async function performHere<R extends ActingRequest>(
   request: R,
   caller: Caller,

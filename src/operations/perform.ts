@@ -11,12 +11,12 @@ export type Place = 'worker' | 'here'
 export type PerformEvent = OperationEvent | { readonly place: Place }
 
 export interface PerformOptions {
-  /** If a worker executes the operation, the signal ends only the wait for its answer. */
+  /** If a worker executes the operation, aborting only ends the wait for its answer. */
   readonly signal: AbortSignal
   readonly tell: (event: PerformEvent) => void
 }
 
-/** Executes the operation. Throws CANCELLED or the operation's error. The answer has errors of individual reports. */
+/** Executes the operation. Throws CANCELLED or the operation's error. The answer has each report's own error. */
 export async function perform<R extends ActingRequest>(
   request: R,
   host: Host,
@@ -27,7 +27,7 @@ export async function perform<R extends ActingRequest>(
   tell({ place: worker === undefined ? 'here' : 'worker' })
   const caller = { by: `${userInfo().username}@${hostname()}`, tell, signal }
   if (worker !== undefined) return await worker.ask(request, caller)
-  // The modules of runs are imported only if they are needed, because imports are slow.
+  // The modules that run reports are imported only when needed, because the imports are slow.
   const [{ performHere }, { openSurroundings }] = await Promise.all([
     import('./ownEngine.ts'),
     import('./surroundings.ts'),

@@ -8,7 +8,7 @@ import type { Caller } from './engine.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
 const REQUESTS_AT_ONCE = 200
-/** Each new outcome writes the whole list to the job again, so the list is limited. The reply has all outcomes. */
+/** Each new outcome rewrites the job's whole list, so the list is limited. The reply contains every outcome. */
 const EVENTS_MAX = 500
 
 export function consumeRequests(consumers: JobConsumers, operations: Pick<WorkerOperations, 'answer'>): void {

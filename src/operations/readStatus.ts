@@ -7,10 +7,10 @@ import { openNewest } from '../wiring/published.ts'
 import type { AnswerOf } from './contract.ts'
 import { findWorker } from './worker.ts'
 
-/** The worker may not answer within this time, for example during a long load. Then the published copy is read. */
+/** How long to wait for a worker that is busy, for example with a long load. Then the published copy is read. */
 const WORKER_MS_MAX = 5_000
 
-/** The state that a worker returns. It also contains the worker's runs and queues, and when the next runs begin. */
+/** The state that a worker returns, including its runs and queues, and when the next runs begin. */
 export interface WorkerStatus extends AnswerOf<'status'> {
   readonly from: 'worker'
   readonly path: string

@@ -1,4 +1,4 @@
-/** Checks the names of reports in a request. */
+/** Checks the report names in a request. */
 import { isReportName, reportNames, reportOf, type ReportName } from '../../schema/index.ts'
 import type { Config, OffReason, ReportConfig } from '../config/config.ts'
 import { reportHint } from '../config/suggest.ts'

@@ -21,7 +21,7 @@ export interface Host {
   readonly openLog: (keep: LogOptions['keep']) => GuardedLog
 }
 
-/** Opens the log, the traces and the run logs. Disposing the result waits until all traces are sent. */
+/** Opens the log, the traces and the run logs. Disposing of the result waits until all traces are sent. */
 export async function openSurroundings({ config, clock, env, openLog }: Host): Promise<Surroundings> {
   await using opening = new AsyncDisposableStack()
   const runLogs = openRunLogs(runLogsOf(config.warehouse), clock)

@@ -25,7 +25,7 @@ export interface VerifyRequest {
   readonly to: Instant | undefined
 }
 
-/** What `verify` has found in one report. */
+/** What `verify` found in one report. */
 export interface VerifiedReport {
   readonly report: ReportName
   /** One comparison per currency, or a single one for a report without currencies. */
@@ -37,7 +37,7 @@ export interface VerifyContext extends PlanOptions {
   readonly onProgress: (progress: Progress) => void
 }
 
-/** Verifies the reports one after the other. Throws CANCELLED, or WAREHOUSE_MISSING if there was no sync yet. */
+/** Verifies one report after another. Throws CANCELLED, or WAREHOUSE_MISSING if nothing has been synced yet. */
 export async function verifyReports(
   { reports, from, to }: VerifyRequest,
   { config, clock, signal, log, onProgress }: VerifyContext,
@@ -77,7 +77,7 @@ async function openScratch({ published, limits, lake }: Config, folder: string):
   {
     await using made = await Warehouse.open(settings)
     await attach(made)
-    // Long numbers are staged as text with a random prefix. A comparison needs the same prefix in both warehouses.
+    // Long numbers are staged as text with a random prefix. To be comparable, both warehouses need the same prefix.
     await made.rows(`
       UPDATE tidemark.settings SET value = h.value FROM ${READER_COPY}.tidemark.settings h WHERE h.name = settings.name`)
   }

@@ -58,7 +58,7 @@ export const Readiness = z.object({
 export type Readiness = z.infer<typeof Readiness>
 
 /**
- * Returns the state of each report as soon as all are complete or one is blocked, and at the latest after `timeoutMs`.
+ * Returns each report's state as soon as all are complete, one is blocked, or `timeoutMs` is over.
  * Reads only the published copy. Throws the signal's reason when the signal aborts.
  */
 export async function waitForReports(
@@ -92,7 +92,7 @@ export function readinessOf(standing: Standing, until: Instant): Readiness {
   return { report, mark, state: isBlocked ? 'blocked' : 'late', reason: more ? `${missing}; ${more}` : missing }
 }
 
-/** Times are compared as text. The comparison is correct because all of them have the same format and length. */
+/** Compares times as text, which works because all of them have the same format and length. */
 function missingBefore({ mark, coverage }: Standing, until: string): string | undefined {
   if (mark === null) return 'it was never read to its end'
   if (mark < until) return `it is complete only up to ${mark}`

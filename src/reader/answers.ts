@@ -10,13 +10,13 @@ export interface ReadAnswer extends Pick<QueryEnd, 'columns' | 'warrants'> {
   readonly more: boolean
 }
 
-/** Returns a statement's first rows and the completeness of its reports. Throws the errors of `Reader.query`. */
+/** Returns a statement's first rows, and how complete its reports are. Throws the errors of `Reader.query`. */
 export async function readAnswer(
   reader: Reader,
   { sql, rowsMax, ...options }: { readonly sql: string; readonly rowsMax: number } & QueryOptions,
 ): Promise<ReadAnswer> {
   const rows: (readonly Cell[])[] = []
-  // Takes one row more than the limit. If this row exists, the statement has more rows.
+  // Takes one row more than the limit, to find out whether there are more rows.
   const take = async (piece: readonly (readonly Cell[])[]) => {
     rows.push(...piece.slice(0, rowsMax + 1 - rows.length))
     return rows.length <= rowsMax
@@ -25,7 +25,7 @@ export async function readAnswer(
   return { ...end, rows: rows.slice(0, rowsMax), more: isCut || rows.length > rowsMax }
 }
 
-/** Lists tables and views, and how complete the report of each one is. Example of `table`: `current.events`. */
+/** Lists tables and views, and how complete each one's report is. Example of `table`: `current.events`. */
 export const TABLES = `
   SELECT schema_name || '.' || name AS "table", comment, ${iso('mark')} AS complete_up_to, deletes_visible FROM (
     SELECT schema_name, table_name AS name, comment FROM duckdb_tables() WHERE NOT internal

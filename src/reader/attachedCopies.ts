@@ -63,7 +63,7 @@ async function linkCopy(published: string, file: string): Promise<boolean> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return false
-    // Copies the file instead, because some file systems have no hard links.
+    // Copies the file instead, because not every file system has hard links.
     await copyFile(published, file)
   }
   return true

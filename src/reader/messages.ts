@@ -15,7 +15,7 @@ export interface OpenRequest {
   readonly result?: string | undefined
 }
 
-/** The end of a query: the names of the columns and, for each report that was read, how complete the report is. */
+/** The end of a query: the column names, and how complete each report is that was read. */
 export interface QueryEnd {
   readonly columns: readonly string[]
   readonly warrants: readonly Warrant[]

@@ -1,4 +1,4 @@
-/** Runs SQL statements of users on the newest published copy, in a separate process with limited memory. */
+/** Runs users' SQL statements on the newest published copy, in a separate process with limited memory. */
 import { link, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
 import type { Config, Limits } from '../config/config.ts'
@@ -19,11 +19,11 @@ export type QueryOptions = Pick<AskOptions, 'signal'> & { readonly charsMax?: nu
 export interface Reader extends AsyncDisposable {
   /** Passes rows to `take` until it returns false. Throws QUERY_FAILED, CANCELLED or an error of the published copy. */
   query(sql: string, take: TakeRows, options?: QueryOptions): Promise<QueryEnd>
-  /** Writes the rows as Parquet to an existing file. Returns their number. Throws errors of `query`, and DISK_FULL. */
+  /** Writes the rows to an existing file as Parquet. Returns how many. Throws the errors of `query`, and DISK_FULL. */
   writeParquet(sql: string, file: string, signal?: AbortSignal): Promise<number>
 }
 
-/** Returns a reader. It opens nothing before its first statement, and runs one statement at a time. */
+/** Returns a reader that opens nothing before its first statement, and runs one statement at a time. */
 export function openReader(config: ReaderConfig): Reader {
   let current: { readonly state: string; readonly process: Promise<ReaderProcess> } | undefined
   const close = async () => {

@@ -15,7 +15,7 @@ import { type LiveServer, startLiveServer } from './liveServer.ts'
 import type { Answer, More, OpenRequest, Request } from './messages.ts'
 import { warrantsOf } from './warrants.ts'
 
-/** The process checks its memory at this interval. On Linux, the kernel usually enforces the limit before the check. */
+/** How often the process checks its memory. On Linux, the kernel usually enforces the limit before this check does. */
 const WATCH_MS = 50
 
 const [folder = '', memoryMax = ''] = process.argv.slice(2)
@@ -40,7 +40,7 @@ function watchMemory(): void {
   systemClock.after(WATCH_MS, watchMemory)
 }
 
-/** Updates the folder's time each hour, because other processes remove folders that were not updated for a day. */
+/** Touches the folder every hour, because other processes remove folders that have not been touched for a day. */
 function keepFolder(): void {
   const now = toMillis(systemClock.now()) / SECOND_MS
   utimesSync(folder, now, now)
@@ -84,7 +84,7 @@ function sendRows(rows: readonly (readonly Cell[])[], columns: readonly string[]
   return wanted.promise
 }
 
-/** Returns the size of a row in characters. Each value counts ten more, because even an empty one needs memory. */
+/** Returns the size of a row in characters. Each value adds ten, because even an empty one takes up memory. */
 const charsOf = (row: readonly Cell[]): number => row.reduce((sum, cell) => sum + 10 + (cell?.text.length ?? 0), 0)
 
 async function openLocked({ source, result, ...limits }: OpenRequest): Promise<Database> {

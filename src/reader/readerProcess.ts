@@ -20,11 +20,11 @@ const PROGRAM = fileURLToPath(new URL('./readerMain.ts', import.meta.url))
 const MIB = 2 ** 20
 /** Memory in addition to DuckDB's limit, for Node itself and for rows on their way to the parent process. */
 const MEMORY_BESIDE = 384 * MIB
-/** Added to the kernel's limit, because this limit also counts the memory that V8 reserves for compiled code. */
+/** Added to the kernel's limit, which also counts the memory that V8 reserves for compiled code. */
 const MEMORY_RESERVED = 512 * MIB
 /** Stack size per thread. Nested statements need a large stack, but each stack counts toward the memory limit. */
 const STACK_KIB = 4_096
-/** Limits V8's heap. Otherwise the conversion of one huge value to text could use all memory of the machine. */
+/** Limits V8's heap. Otherwise, converting one huge value to text could use up the machine's memory. */
 const FLAGS = ['--max-old-space-size=256']
 
 interface ProcessLimits {
@@ -66,7 +66,7 @@ export class ReaderProcess {
     )
   }
 
-  /** Starts a process. Its folder is next to `place` or, without permission there, in the system's temporary folder. */
+  /** Starts a process. Its folder is next to `place` or, if that is not allowed, in the system's temporary folder. */
   static async start(place: string, { memory, isLake = false, moreThreads = 0 }: ProcessLimits) {
     await removeLeftovers(`${place}.reader-`, toMillis(clock.now()) - DAY_MS).catch(() => undefined)
     const folder = await mkdtemp(`${place}.reader-`).catch(() => mkdtemp(path.join(tmpdir(), 'tidemark-reader-')))

@@ -37,7 +37,7 @@ const WARRANTS = `
   LEFT JOIN (${MISFITS}) v USING (report)
   WHERE list_contains(${READ_REPORTS}, s.report) ORDER BY s.report`
 
-/** Returns how complete each report in the statement is. [] if it reads none: EXPLAIN, or `FROM tidemark.runs`. */
+/** Returns how complete each report in the statement is: none for EXPLAIN, or for `FROM tidemark.runs`. */
 export const warrantsOf = (sql: Pick<Sql, 'rows'>, statement: string): Promise<Warrant[]> =>
   sql.rows<Warrant>(WARRANTS, [statement])
 

@@ -111,7 +111,7 @@ export class Warehouse implements AsyncDisposable {
   readonly #fences: Fences
   readonly #quiet: QuietLoads
   readonly #begun = new Map<string, RunRecord>()
-  /** Discovered columns by table. If they are undefined, the next load reads them from the warehouse. */
+  /** Discovered columns by table. If undefined, the next load reads them from the warehouse. */
   #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]> | undefined
   /** The report states that were stored last, as JSON without the field `now`. Undefined if they are unknown. */
   #recordedStates: string | undefined
@@ -150,7 +150,7 @@ export class Warehouse implements AsyncDisposable {
         if (isAlone) await stopDeadRuns(sql)
         return readNumberMark(sql)
       })
-      // One move at a time fills a lake, so other spill folders of moves are from killed moves.
+      // Only one move at a time can fill a lake, so other moves' spill folders are left over from killed moves.
       if (movedFrom !== undefined && !isAlone) await spill?.create({ isAlone: true })
       if (lake?.storage !== undefined) await claimFolder(database, lake.data, numberMark)
       const checkPlace = isAlone && path !== ':memory:' ? await watchFile(path) : undefined
@@ -304,7 +304,7 @@ export class Warehouse implements AsyncDisposable {
     return attachLake(this.#database, lake, as)
   }
 
-  /** Fills this warehouse with all tables of the attached database SOURCE. Throws MOVE_UNFINISHED if a copy differs. */
+  /** Copies all tables of the attached database SOURCE into this warehouse. Throws MOVE_UNFINISHED if one differs. */
   move(onTable: (table: MovedTable) => void): Promise<MovedTable[]> {
     return moveInto(this.#database, onTable)
   }

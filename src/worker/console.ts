@@ -1,4 +1,4 @@
-/** Opens the console of a worker. Only one of the workers on a machine can use the port. */
+/** Opens a worker's console. Only one worker per machine can use the port. */
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import type { Config } from '../config/config.ts'
 import { openConsole, type Console, type ConsoleOptions } from '../console/console.ts'
@@ -29,7 +29,7 @@ export interface WorkerConsole extends AsyncDisposable {
 
 const RETRY_MS = 5_000
 
-/** Opens the console. If its port is in use, throws CONSOLE_PORT_TAKEN if `isRequired`, or otherwise retries later. */
+/** Opens the console. If the port is in use, throws CONSOLE_PORT_TAKEN if `isRequired`, and otherwise keeps trying. */
 export async function startConsole(wiring: ConsoleWiring, isRequired: boolean): Promise<WorkerConsole> {
   const { log, clock } = wiring
   const ending = new AbortController()

@@ -1,4 +1,4 @@
-/** Backends of the console. The owner reads its warehouse. Other workers read the published copy and ask the owner. */
+/** The console's backends. The owner reads its warehouse. Other workers read the published copy and ask the owner. */
 import type { Runs } from '../../jobs/runs/runs.ts'
 import { type Clock, within } from '../clock.ts'
 import type { Config } from '../config/config.ts'

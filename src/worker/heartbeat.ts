@@ -7,7 +7,7 @@ import { type Clock, repeat } from '../clock.ts'
 import { type Instant, latest, millisBetween } from '../instant.ts'
 
 const WRITE_EVERY_MS = 5_000
-/** The maximum age of a living worker's heartbeat. A large load delays a heartbeat only by several seconds. */
+/** A worker with an older heartbeat is taken for dead. A large load delays a heartbeat by only a few seconds. */
 export const HEARTBEAT_AGE_MS_MAX = 30_000
 
 /** Returns one path next to the warehouse, and one in `tmpdir` for a worker that cannot write next to the warehouse. */

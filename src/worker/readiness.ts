@@ -9,7 +9,7 @@ import type { Warehouse } from '../warehouse/warehouse.ts'
 import type { Role } from './roles.ts'
 
 export interface WarehouseOwnership {
-  /** True if this process owns the warehouse or has found that another process owns it. */
+  /** True if this process owns the warehouse or has found out that another process does. */
   isDecided: boolean
   owned?: { readonly backend: ConsoleBackend; readonly warehouse: Pick<Warehouse, 'checkFile'> } | undefined
 }
@@ -24,7 +24,7 @@ interface ReadinessOptions {
 }
 
 const ANSWER_MS = 2_000
-/** DuckDB enlarges its file by blocks of 256 KiB, so the check writes a test file of this size. */
+/** DuckDB's file grows in blocks of 256 KiB, so the check writes a test file of this size. */
 const BLOCK = Buffer.alloc(262_144)
 
 export function readinessOf(parts: ReadinessOptions): () => Promise<boolean> {
@@ -48,7 +48,7 @@ async function isReady({ warehouse, store, requests, roles, ownership }: Readine
   return ownership.isDecided
 }
 
-/** Writes a test file. Rejects if the disk is full, if a quota is used up, or if the folder is read-only. */
+/** Writes a test file. Rejects if the disk is full, a quota is used up, or the folder is read-only. */
 async function checkSpace(file: string): Promise<void> {
   try {
     await writeFile(file, BLOCK, { mode: PRIVATE_FILE })

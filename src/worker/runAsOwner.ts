@@ -1,4 +1,4 @@
-/** The work of the warehouse's owner, from opening to closing the file. At the end, all jobs go back to the queue. */
+/** What the warehouse's owner does between opening and closing the file. At the end, all jobs go back to the queue. */
 import type { Metrics } from '../../jobs/metrics/metrics.ts'
 import { openNoticeBook } from '../../jobs/notify/memory.ts'
 import { Notifier } from '../../jobs/notify/notifier.ts'
@@ -45,7 +45,7 @@ interface OwnerContext extends ConsumersOptions {
   readonly onOwned: () => void
 }
 
-/** Works as the owner until the signal aborts or the database fails. Then closes the warehouse. */
+/** Works as the owner until the signal aborts or the database fails, and then closes the warehouse. */
 async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
   const { config, client, clock, log, requests, store, locks, metrics, observe, ownership, runLogs } = context
   const consumers = new JobConsumers(context)
@@ -72,7 +72,7 @@ async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: A
     const housekeeping = new Housekeeping({ ...shared, ...keeping, runLogs, onPublished })
     const standings = () => standingsOf(warehouse, config)
     const operations = workerOperations({ ...shared, housekeeping, standings, console: context.consoleAddress })
-    // Several workers of a lake can use one folder, and would have the same socket. Commands use the queue instead.
+    // Several workers of a lake can share a folder, and their sockets would collide. Commands use the queue instead.
     await using _socket = isShared ? undefined : await listenAt(socketPathOf(config.warehouse), operations)
     log.info({ path: config.warehouse }, 'this process owns the warehouse')
     const orphans = isShared ? 0 : await requests.takeOverFromDeadOwner()
@@ -106,7 +106,7 @@ async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: A
   }
 }
 
-/** Only one worker of a lake does housekeeping and sends messages. When it has ended, another worker takes over. */
+/** Only one worker of a lake does housekeeping and sends messages. When this worker ends, another one takes over. */
 async function leadAlone(
   { store, clock }: OwnerContext,
   request: LeaseRequest,
@@ -154,7 +154,7 @@ async function resumeBackfills({ requests, log }: OwnerContext, warehouse: Wareh
 
 const INTERRUPT_EVERY_MS = 100
 
-/** Puts all jobs back into the queue. Meanwhile interrupts statements of the warehouse, which can run for minutes. */
+/** Puts all jobs back into the queue, and interrupts the warehouse's statements, which could run for minutes. */
 async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock, log }: OwnerContext): Promise<void> {
   const startedMs = clock.monotonicMs()
   warehouse.interrupt()
@@ -163,7 +163,7 @@ async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock
   log.info({ ms: Math.round(clock.monotonicMs() - startedMs) }, 'returned the jobs to the queue')
 }
 
-/** The maximum time to put the jobs back and to close the file. Normally, this takes one or two seconds. */
+/** How long it may take to put the jobs back and close the file. Normally, that takes a second or two. */
 const ENDING_MS_MAX = 30_000
 
 /** Waits for `work`. If it takes longer than `ENDING_MS_MAX`, exits, so that a standby can open the warehouse. */
@@ -175,14 +175,14 @@ async function endInTime({ clock, log }: OwnerContext, work: Promise<void>): Pro
   await work.finally(cancel)
 }
 
-/** Opening is tried again after these errors: another process can close the file, or disk space can become free. */
+/** Opening is retried after these errors: another process may close the file, or disk space may be freed. */
 const TEMPORARY_ERRORS: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
 
 /** Opens the warehouse, with retries, and works as its owner. Throws the errors that an operator must resolve. */
 export async function ownOrStandBy(context: OwnerContext, signal: AbortSignal): Promise<void> {
   const { config, log, clock, openRetryMs, ownership, onOwned } = context
   let logged: ErrorCode | undefined
-  // Only the first opening removes all staged files. Later, this process may have its own, for example from a backfill.
+  // Only the first attempt removes all staged files. Later, there may be files of this process, such as a backfill's.
   let isFirst = true
   while (!signal.aborted) {
     const opened = await openWarehouse(config, isFirst ? {} : { isShared: true }).catch(asSyncError)

@@ -12,7 +12,7 @@ import { Secret } from '../secret.ts'
 const TOKEN_BYTES = 24
 const CHECK_EVERY_MS = 1_000
 const RESTART_MS = 2_000
-/** DuckDB's extension `quack` starts this number of threads. The memory limit must include their stacks. */
+/** DuckDB's extension `quack` starts this many threads, whose stacks count toward the memory limit. */
 const SERVER_THREADS = 130
 const ANSWER_MS_MAX = 60_000
 
@@ -91,10 +91,10 @@ async function startServer(settings: LiveServerSettings): Promise<ReaderProcess>
   }
 }
 
-/** Waits until the process has ended. Ends it if a statement of a reader takes longer than `timeMs`. */
+/** Waits for the process to end. Ends the process if a reader's statement takes longer than `timeMs`. */
 async function watch(server: ReaderProcess, timeMs: number, signal: AbortSignal): Promise<SyncError> {
   for (;;) {
-    // `Promise.race` with `server.ended` would add a handler at each check and fill the memory.
+    // `Promise.race` with `server.ended` would add a handler with each check and fill up the memory.
     await clock.sleep(CHECK_EVERY_MS, signal)
     if (!server.isAlive) return server.ended
     const ms = await server.ask({ do: 'oldestStatementMs' }, { limitMs: ANSWER_MS_MAX, signal }).catch(asSyncError)

@@ -36,7 +36,7 @@ export interface WorkerShell extends Host {
 
 export interface WorkerOptions {
   readonly roles?: string | undefined
-  /** Only for tests: milliseconds that a job's lock is valid, and also the interval of the worker's periodic checks. */
+  /** Only for tests: how many milliseconds a job's lock is valid, and how often the worker's periodic checks run. */
   readonly lock?: number | undefined
 }
 
