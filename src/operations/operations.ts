@@ -77,7 +77,7 @@ const pause: Operation<'pause'> = async (engine, { reports }) => {
   return { paused: reports }
 }
 
-/** Ends pauses, forgets refusals (403) by the service, and starts the reports, so that the operator sees the effect. */
+/** Ends pauses, forgets the service's refusals (403), and starts the reports, so that the operator sees the effect. */
 const resume: Operation<'resume'> = async (engine, { reports: named, onlyRefused = false }) => {
   const { warehouse, client } = engine.context
   const resumed = await warehouse.resume(named, { onlyRefused })
