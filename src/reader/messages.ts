@@ -15,7 +15,7 @@ export interface OpenRequest {
   readonly result?: string | undefined
 }
 
-/** The end of a query: the column names, and how complete each report is that was read. */
+/** The end of a query: the column names, and how complete the query's reports are. */
 export interface QueryEnd {
   readonly columns: readonly string[]
   readonly warrants: readonly Warrant[]
