@@ -1,8 +1,8 @@
-/** Divides the time range of a backfill into windows. Badly chosen windows cause more requests but lose no row. */
+/** Splits a backfill's time range into windows. A bad choice costs extra requests but never loses a row. */
 import { DAY_MS, type Instant, MICROS_PER_MS } from '../instant.ts'
 import type { Span } from './spans.ts'
 
-/** Maximum number of windows in a backfill, because each one is a job in the queue and a row in the warehouse. */
+/** The most windows that a backfill may have: each one is a job in the queue and a row in the warehouse. */
 export const BACKFILL_WINDOWS_MAX = 1_000
 /** Target number of windows: enough that workers finish at about the same time. Small reports get fewer windows. */
 const WINDOWS_WANTED = 32
@@ -63,7 +63,7 @@ export interface RequestCosts {
   readonly readsTwice: boolean
 }
 
-/** A window with twice as many pages needs this many more requests to find its last page. */
+/** Each time a window's number of pages doubles, finding its last page takes this many more requests. */
 const REQUESTS_PER_DOUBLING = 1.5
 const SEARCH_REQUESTS_MIN = 3
 

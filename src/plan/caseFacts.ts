@@ -1,4 +1,4 @@
-/** Conditions and calculations of the rules in judge.ts. A `Case` has all facts about one slice of a window. */
+/** The conditions and calculations behind the rules in judge.ts. A `Case` is all that is known about one slice. */
 import type { Instant } from '../instant.ts'
 import { plannedRows } from './density.ts'
 import type { Case, ProbeName } from './slice.ts'
@@ -12,7 +12,7 @@ const PLANNED_LOADS_MAX = 2
 /** A walk requests at most 8 times `page_size` rows per page, because a service may fail to build larger responses. */
 const USUAL_PAGES_MAX = 8
 const SPEC_PAGE_SIZE_MAX = 10_000
-/** After rows moved between pages, an old span is cut into slices of 8 pages or, below 17 pages, in half. */
+/** Once rows have moved between pages, an old span is cut into slices of 8 pages, or in half if it has 16 or fewer. */
 const MOVED_PAGES = 8
 
 export const isOld = ({ slice: { span }, terms }: Case): boolean => span !== undefined && span.until <= terms.youngFrom
@@ -24,7 +24,7 @@ export const isArrayUpToPage2 = ({ seen }: Case): boolean =>
   seen.attempt === 1 && seen.stage !== 'the end' && seen.walk.firstTotal === undefined
 const isEnd = ({ seen }: Case): boolean => seen.stage === 'the end'
 
-/** Cuts a span that has no lower bound, so no middle, at the report's `start` or, if that is not inside, at 1970. */
+/** Cuts a span without a lower bound, which has no middle, at the report's `start` or, if that is outside, at 1970. */
 export const splitAtFloor = ({ slice: { span }, terms }: Case): readonly Span[] | undefined =>
   span?.since === undefined && span !== undefined
     ? (splitAt(span, terms.floor) ?? splitAt(span, 0 as Instant))
@@ -38,7 +38,7 @@ export const isOverfull = (given: Case): boolean => {
 export const isOldOverOneLoad = (given: Case): boolean =>
   isOverfull(given) && isOld(given) && (given.seen.walk.totalCount ?? 0) > given.terms.loadRowsMax
 
-/** Splits a span into its old and its young part. Undefined if it lacks one, or the old part probably fits one page. */
+/** Splits a span into its old and young parts. Undefined if one is missing, or if the old part probably fits a page. */
 export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): readonly Span[] | undefined {
   const parts = span && splitAt(span, terms.youngFrom)
   const old = parts?.[0]
@@ -48,7 +48,7 @@ export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): re
   return (walk.totalCount ?? 0) * share > walk.pageRows ? parts : undefined
 }
 
-/** Splits off the old part of a span, if old rows can be counted and this part is not shorter than the young one. */
+/** Splits off the old part of a span, if old rows can be counted and it is at least as long as the young part. */
 export function splitOffOld(given: Case): readonly Span[] | undefined {
   const { slice, terms } = given
   const { span } = slice
@@ -81,7 +81,7 @@ export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { clai
   return walk.refusal !== undefined && walk.firstRows >= Math.min(pageSize, profile.fullPageRows ?? pageSize)
 }
 
-/** Returns whether page 1, the only page of a bare array, may lack rows: some services only return the first rows. */
+/** Returns whether a bare array's only page may be incomplete, because some services return only the first rows. */
 export const mayHideRows = (given: Case): boolean => {
   const { profile, seen } = given
   const { claim, walk, stage } = seen
@@ -103,14 +103,14 @@ export const learnSingle = ({ profile, terms, seen: { walk } }: Case): PagingPro
 export const learnFull = ({ profile, seen: { walk } }: Case): PagingProfile => sawFullPage(profile, walk.firstRows)
 export const learnFollowed = (given: Case) => (continuesOnPage2(given) ? learnFull(given) : given.profile)
 
-/** Returns the profile after a walk. Page 1 was full if later pages had more rows and repeated none of its rows. */
+/** Returns the profile after a walk. Page 1 was full if later pages added rows and repeated none of page 1's. */
 export function learnWalked(given: Case): PagingProfile {
   const { attempt, stage, walk } = given.seen
   const isPaged = attempt === 1 && stage === 'the end' && walk.firstTotal !== undefined
   return isPaged && walk.repeats === 0 && walk.distinct > walk.firstRows ? learnFull(given) : given.profile
 }
 
-/** Returns the profile after two equal walks. Raises `fullPageRows` if a last page, which is not full, is as long. */
+/** Returns the profile after two walks agree. Raises `fullPageRows` if a last page that long was not full after all. */
 export function learnAgreed({ profile, seen: { walk } }: Case): PagingProfile {
   const { fullPageRows = Number.POSITIVE_INFINITY, longestOfRun } = profile
   const isOutdated = walk.lastRows >= fullPageRows && walk.lastRows < longestOfRun
@@ -130,7 +130,7 @@ export function learnCounted(given: Case): PagingProfile {
 export const countMax = ({ slice, terms }: Case): number =>
   slice.rowsExpected === undefined ? terms.loadRowsMax : PLANNED_LOADS_MAX * terms.loadRowsMax
 
-/** Returns whether a walk back from the last page found all rows. Example: 3 × 500 + 20, if page 4 has 20 rows. */
+/** Returns whether walking back from the last page found every row. Example: 3 × 500 + 20 rows if page 4 has 20. */
 export function isCountMet(given: Case): boolean {
   const { counted } = given.seen.found
   const total = lastPageFound(given)?.total
@@ -155,7 +155,7 @@ export const mayLackPageZero = (given: Case): boolean => {
   return isUnread && isEnd(given) && previous?.distinct === walk.distinct && walk.leastTotal > walk.distinct
 }
 
-/** Returns whether two walks returned the same rows, but the total on each page is higher than the number of rows. */
+/** Returns whether two walks returned the same rows, but every page reported a total higher than their number. */
 export const isShort = (given: Case): boolean => {
   const { walk } = given.seen
   return isEnd(given) && areAlike(given) && walk.leastTotal > walk.distinct
@@ -163,7 +163,7 @@ export const isShort = (given: Case): boolean => {
 
 const everyPageIsPage1 = (given: Case): boolean => isShort(given) && given.seen.walk.repeats > 0
 
-/** Returns whether the run must fail because rows seem to be missing and no other request can return them. */
+/** Returns whether the run must fail because rows seem to be missing and no further request could find them. */
 export const isLacking = (given: Case): boolean =>
   hidesAtOneInstant(given) ||
   (isShort(given) && (given.seen.found.hidden === true || (!isAgreed(given) && finerParts(given) === undefined)))
@@ -179,13 +179,13 @@ export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): bo
 const mayBeOnlyPage = ({ firstTotal, page2Repeats, firstRows }: Walk): boolean =>
   firstTotal === undefined && page2Repeats && firstRows > 1
 
-/** Returns whether the last two walks agree. If each page repeats page 1, smaller spans must also have no other row. */
+/** Returns whether the last two walks agree. If every page repeats page 1, smaller spans must also add no rows. */
 export const isAgreed = (given: Case): boolean =>
   areAlike(given) && (!everyPageIsPage1(given) || given.seen.found.narrower === 'nothing new')
 
 const isWide = (given: Case): boolean => given.terms.keyed && mayCut(given) && canSplit(given.slice.span)
 
-/** Returns whether the last allowed walk over a bare array ended with a full page, after which a page was refused. */
+/** Returns whether the last allowed walk over a bare array ended on a full page and the next page was refused. */
 export const alwaysFills = ({ profile, terms, seen }: Case): boolean =>
   seen.attempt === terms.walkAttemptsMax &&
   seen.walk.cutOff(profile) !== undefined &&
@@ -231,7 +231,7 @@ export function nextSize(given: Case): number {
   if (!terms.keyed) return size
   const isCutOff = walk.cutOff(profile) !== undefined
   const mayBeLast = isCutOff || (walk.page2Repeats && walk.firstRows === size) || mayBeOnlyPage(walk)
-  // With `fewer` rows a page, page 2 has the next row, unless the service ignores page numbers and repeats page 1.
+  // With `fewer` rows per page, page 2 begins with the row cut from page 1, unless the service ignores page numbers.
   const fewer = Math.min(size, walk.firstRows) - 1
   if (mayBeLast && size === terms.pageSize && fewer > 0) return fewer
   if (!isCutOff && (slice.span === undefined || isWhole || walk.repeats === 0)) return size
@@ -240,13 +240,13 @@ export function nextSize(given: Case): number {
   return Math.max(size, rows)
 }
 
-/** Returns whether the total can decide cuts. If an earlier page was longer than page 1, the total may be too low. */
+/** Returns whether to trust the total when cutting. It may be too low, if an earlier page was longer than page 1. */
 export const isTotalTrusted = ({ profile, slice, seen }: Case): boolean =>
   canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 
 const isLong = ({ seen: { walk } }: Case): boolean => walk.leastTotal > 2 * MOVED_PAGES * walk.pageRows
 
-/** Returns whether to cut by the total: any young span, and an old one of over 16 pages after rows have moved. */
+/** Returns whether to cut by the total: always for young spans, for old ones of over 16 pages once rows have moved. */
 export const isCutByTotal = (given: Case): boolean => {
   const isWanted = !isOld(given) || (given.slice.mayCount === false && isLong(given))
   return isOverfull(given) && isTotalTrusted(given) && isWanted && given.slice.heap === undefined

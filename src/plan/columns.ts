@@ -1,4 +1,4 @@
-/** Decides which undocumented fields get a column, and its name and type (product contract §4). */
+/** Decides which undocumented fields become columns, and under which names and types (product contract §4). */
 import { type DuckType, snakeCase, VERSION_COLUMNS } from '../../schema/tables.ts'
 import { has, Kind, type Kinds, NESTED, only, SCALARS } from './kinds.ts'
 
@@ -13,7 +13,7 @@ export interface DiscoveredColumn {
   readonly field: string
   readonly name: string
   readonly type: DuckType
-  /** True if an operator has chosen the type. The type of such a column never changes by itself. */
+  /** True if an operator chose the column's type, which then never changes on its own. */
   readonly isRetyped?: boolean
 }
 
@@ -27,7 +27,7 @@ export type ColumnChange =
   | { readonly change: 'widened' | 'retyped'; readonly column: DiscoveredColumn; readonly from: DuckType }
   | { readonly change: 'limit' | 'frozen'; readonly field: string }
 
-/** The effect of a new field or type: `evolve` changes columns, `freeze` stores JSON only, `reject` rejects the row. */
+/** What a new field or type leads to: `evolve` changes columns, `freeze` stores JSON only, `reject` rejects the row. */
 export type SchemaContract = 'evolve' | 'freeze' | 'reject'
 
 /** Where arrays and objects are stored: in a JSON column (child tables), or in `_extra` (a report's table). */
@@ -63,7 +63,7 @@ export function changesFor(fields: readonly SeenField[], known: ColumnContext): 
   const taken = takenNames(known)
   const { contract = 'evolve' } = known
   let count = known.columns.length
-  // Reports the limit once per table, because thousands of fields exceed it if the service uses data as field names.
+  // Reports the limit only once per table: if the service uses data as field names, thousands of fields go over it.
   let beyondLimit = 0
   return fields.flatMap((field): ColumnChange[] => {
     const column = byField.get(field.name)

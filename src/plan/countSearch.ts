@@ -1,7 +1,7 @@
 /** Finds the ranges of creation time in which the service and the warehouse have different numbers of rows. */
 import type { Instant } from '../instant.ts'
 
-/** A range of creation time that was requested. `rows` is the number of rows from this range in the warehouse. */
+/** A requested range of creation times. `rows` is how many of its rows the warehouse has. */
 export interface CreationRange {
   readonly since: Instant | undefined
   readonly until: Instant
@@ -22,7 +22,7 @@ export function mergedRanges(notes: readonly CreationRange[]): readonly Creation
   return ranges
 }
 
-/** Returns the ranges whose row counts differ. Yields times: pass the service's row count up to each time to `next`. */
+/** Returns the ranges whose row counts differ. Yields times: pass `next` the service's row count up to each one. */
 export function* searchDiffering(
   ranges: readonly CreationRange[],
   total: number,

@@ -1,4 +1,4 @@
-/** Finds the rows that must be read again after a change of the configuration (contract §3). */
+/** Works out which rows to read again after the configuration has changed (contract §3). */
 import { DAY_MS, earliest, type Instant, minusMs } from '../instant.ts'
 import type { Span } from './spans.ts'
 
@@ -49,7 +49,7 @@ export function nextCoverage(earlier: Coverage | undefined, wanted: ReadSettings
     const before = earlier.refillUntil === undefined ? [] : earlier.because
     return { asked: wanted, refillUntil: readUntil, because: [...new Set([...before, ...changes])] }
   }
-  // Stores that an `expand` flag was removed. If the flag is added again, rows that were read without it are reread.
+  // Records that an `expand` flag was removed: if the flag is added back, rows read without it are read again.
   const start = earlier.refillUntil === undefined ? earliest(earlier.asked.start, wanted.start) : wanted.start
   const isSame = start === earlier.asked.start && wanted.expand.length === earlier.asked.expand.length
   return isSame ? earlier : { ...earlier, asked: { ...wanted, start } }
@@ -58,7 +58,7 @@ export function nextCoverage(earlier: Coverage | undefined, wanted: ReadSettings
 const canonical = (filters: ReadSettings['filters']): string =>
   JSON.stringify(Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 
-/** Lengths (days) of the parts in which a time range is read again, newest first. One more part covers older times. */
+/** A range is read again in parts of these lengths (days), newest first. One more part covers everything older. */
 const PART_DAYS = [7, 30, 90, 365, 730] as const
 
 export function partsNewestFirst(start: Instant, until: Instant): Span[] {

@@ -4,10 +4,10 @@
 const DISPERSION_AT_FIRST = 1.2
 const DISPERSION_MIN = 0.1
 const SCATTER_MAX = 6
-/** With each new slice, the rows and lengths of earlier slices count half: `rows = 0.5 × earlier rows + new rows`. */
+/** Each new slice halves the weight of earlier rows and lengths: `rows = 0.5 × earlier rows + new rows`. */
 const DENSITY_MEMORY = 0.5
 const DISPERSION_MEMORY = 0.8
-/** If a slice has 3 times more rows than expected, or less than a third, the estimate forgets all earlier slices. */
+/** If a slice has over 3 times as many rows as expected, or under a third, the estimate forgets all earlier slices. */
 const RESTART_FACTOR = 3
 /** Makes the safety margin in `plannedRows` at least one standard deviation: √(2 × ln(e^0.5)) = 1. */
 const MARGIN_ONE = Math.exp(0.5)
@@ -20,7 +20,7 @@ const TREND_AT_FIRST = 0.03
 /** Maximum of `#trend`: the next slice is expected to have at most 1.42 (e^0.35) times as many rows per µs. */
 const TREND_MAX = 0.35
 
-/** Returns how many rows a slice should have, so that it rarely has more rows than one response (`pageRows`). */
+/** Returns how many rows to plan for a slice so that it rarely has more than one response can return (`pageRows`). */
 export function plannedRows(pageRows: number, dispersion = DISPERSION_AT_FIRST): number {
   const deviation = Math.sqrt(dispersion * pageRows)
   const margin = Math.sqrt(2 * Math.log(Math.max(MARGIN_ONE, (0.35 * pageRows) / deviation)))
@@ -34,7 +34,7 @@ export class Density {
   /** Logarithm of the factor by which rows per µs change from slice to slice. Example: 0.03 means about 3 % more. */
   #trend = TREND_AT_FIRST
 
-  /** The expected number of rows per microsecond of the next slice. Undefined before the first row. */
+  /** How many rows per microsecond to expect in the next slice. Undefined until a slice has rows. */
   get rate(): number | undefined {
     return this.#rows > 0 && this.#length > 0 ? (this.#rows / this.#length) * Math.exp(this.#trend) : undefined
   }
@@ -63,7 +63,7 @@ export class Density {
     const isByChance = Math.abs(deviation) < CHANCE_DEVIATIONS / Math.sqrt(expected)
     const trend = this.#trend + (isByChance ? TREND_SHARE_BY_CHANCE : TREND_SHARE) * deviation
     this.#trend = Math.max(-TREND_MAX, Math.min(TREND_MAX, trend))
-    // Scales the earlier row count by the growth per slice, to make it comparable with that of the new slice.
+    // Scales the earlier row count by the growth per slice, so that it can be compared with the new slice's.
     this.#rows *= Math.exp(this.#trend)
   }
 

@@ -1,4 +1,4 @@
-/** Helps to find whether pages are numbered from 0 or 1: chooses a row with a time of its own, to request it alone. */
+/** Helps find out whether pages are numbered from 0 or 1: picks a row with a unique time, to request it alone. */
 import type { Instant } from '../instant.ts'
 import type { RowStamps } from './stampSample.ts'
 

@@ -1,4 +1,4 @@
-/** Judges the responses for a slice: the first rule of `RULES` that fits decides. docs/PROOFS.md proves each rule. */
+/** Judges the responses for a slice: the first rule of `RULES` that applies decides. docs/PROOFS.md proves them all. */
 import * as facts from './caseFacts.ts'
 import { isFullPage, type PagingProfile, sawLastPage, sawLoweredClamp } from './pagingProfile.ts'
 import type { Case, PageOrder, ProbeName, Verdict } from './slice.ts'
@@ -9,7 +9,7 @@ import type { Proof, Walk } from './walk.ts'
 export interface Rule {
   readonly name: string
   readonly verdict: string
-  /** The heading in docs/PROOFS.md of the section that proves the rule. */
+  /** Heading of the section in docs/PROOFS.md that proves the rule. */
   readonly argued: string
   readonly apply: (given: Case) => Verdict | false
   readonly learns?: (given: Case) => PagingProfile

@@ -1,4 +1,4 @@
-/** A set of row keys for walks over millions of rows. A number takes 13 to 27 bytes, and a text about 100 bytes. */
+/** A set of row keys for walks over millions of rows. A number takes 13 to 27 bytes, a string about 100. */
 const EMPTY = Number.NaN
 const LOAD_FACTOR = 0.6
 const SLOTS_AT_FIRST = 1024

@@ -1,4 +1,4 @@
-/** Bits for the kinds of JSON values of a field. A column's type depends on the kinds in all rows, not in a sample. */
+/** Bits for the kinds of JSON values found in a field. A column's type depends on all rows, not on a sample. */
 
 export const Kind = {
   null: 1,
@@ -20,11 +20,11 @@ export const Kind = {
   dateTime: 256,
   array: 1024,
   object: 2048,
-  /** Set together with another kind. Staging wrote the number as text, because a double would round the number. */
+  /** Set along with another kind: staging wrote the number as text, because a double would round it. */
   marked: 4096,
-  /** A number without exponent that has more digits than a double can store. */
+  /** A number without an exponent that has more digits than a double can store. */
   long: 8192,
-  /** A whole number with a fraction of zeros, such as 7.0. */
+  /** A whole number written with only zeros after the point, such as 7.0. */
   whole: 16384,
 } as const
 

@@ -1,6 +1,6 @@
 /** Finds the last page if responses have no total. Its number limits how many rows there can be (docs/PROOFS.md). */
 
-/** How a page compares with page 1. `again`: equals an earlier short page. `odd`: is longer, or equals a full page. */
+/** How a page compares with page 1. `again`: repeats a short page. `odd`: longer than page 1 or repeats a full page. */
 export type PageComparison = 'full' | 'short' | 'empty' | 'again' | 'odd'
 
 export interface LastPage {

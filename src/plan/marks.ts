@@ -6,7 +6,7 @@ import { type Before, markAfter, reachesBack, type Window, type WindowRules } fr
 
 export type MarkName = 'modified_since' | 'aggregate_record_modified' | 'since'
 
-/** The marks up to which all rows were read: `modified_since` for a report, `since` for an audited record. */
+/** The marks that record how far all rows were read: `modified_since` for a report, `since` for an audited record. */
 export const READ_UP_TO = ['modified_since', 'since'] as const satisfies readonly MarkName[]
 
 export function marksOf({ perRecord, newerBy }: Pick<Declaration, 'perRecord' | 'newerBy'>): readonly MarkName[] {
@@ -36,7 +36,7 @@ export const marksFrom = (before: Before, window: Window, rules: WindowRules): M
   moved: undefined,
 })
 
-/** Returns the marks after a proven slice. No mark is later than `clock`, the service's time in the first response. */
+/** Returns the marks after a proven slice. None is later than `clock`, the service's time in the first response. */
 export function marksAfter(marks: Marks, span: Span, clock: Instant): Marks {
   const { before, window, rules } = marks
   const until = earliest(span.until, clock)

@@ -1,4 +1,4 @@
-/** Describes how the service pages a report, as its responses have shown (docs/PROOFS.md, appendix A). */
+/** How the service pages a report, learned from its responses (docs/PROOFS.md, appendix A). */
 export interface PagingProfile {
   /** Number of the first page. Undefined until a probe has found it. Until then, page 1 is requested first. */
   readonly firstNumber: 0 | 1 | undefined
@@ -8,7 +8,7 @@ export interface PagingProfile {
   readonly longestPageRows: number
   /** Rows on the longest page of this run. It is not stored: the service may shorten pages between two runs. */
   readonly longestOfRun: number
-  /** Rows in the longest response that is proven complete: requests for parts of its span returned no other row. */
+  /** Rows in the longest response that was proven complete: requests for parts of its span found no further rows. */
   readonly wholeRows: number
   /** Audit reports only. `rows`: even a page past the end has rows, so the service ignores page numbers. */
   readonly behindLastPage?: 'nothing' | 'rows' | undefined
@@ -25,7 +25,7 @@ export const UNKNOWN_PAGING: PagingProfile = {
 export const isSameProfile = (a: PagingProfile, b: PagingProfile): boolean =>
   (['firstNumber', 'fullPageRows', 'longestPageRows', 'wholeRows'] as const).every((fact) => a[fact] === b[fact])
 
-/** Raises `longestOfRun` to `rows`. Call it only for the usual page size: other sizes have other full pages. */
+/** Raises `longestOfRun` to `rows`. Only for the usual page size, because other sizes have different full pages. */
 export const sawPage = (profile: PagingProfile, rows: number): PagingProfile =>
   rows <= profile.longestOfRun ? profile : { ...profile, longestOfRun: rows }
 
@@ -86,19 +86,19 @@ export const rowsAPage = ({ fullPageRows, longestPageRows }: PagingProfile, aske
 const CLAMP_SHARE_MIN = 0.05
 
 /**
- * What page 1 proves in an array without a total. `all`: no other rows exist. `all unless clamped`: all, unless the
+ * What page 1 of an array without a total proves. `all`: there are no other rows. `all unless clamped`: all, unless the
  * service shortens pages. `all if unpaged`: all, if the service ignores page numbers. `unknown`: page 1 proves nothing.
  */
 export type Claim = 'all' | 'all unless clamped' | 'all if unpaged' | 'unknown'
 
 export interface FirstPage {
-  /** Number of different rows. A row that the page contains twice counts once. */
+  /** Number of distinct rows: a row that appears twice on the page counts once. */
   readonly rows: number
   readonly rowsSent: number
   readonly rowsAsked: number
 }
 
-/** Concludes from page 1 whether other rows exist. If `checks` is true, does not trust the stored full-page length. */
+/** Works out from page 1 whether there are other rows. With `checks`, doesn't trust the stored full-page length. */
 export function claimOf(profile: PagingProfile, { rows, rowsSent, rowsAsked }: FirstPage, checks: boolean): Claim {
   if (mayBeUnpaged(profile, rows, rowsAsked)) return 'all if unpaged'
   if (!isSurelyLastPage(profile, rows, rowsAsked)) return 'unknown'

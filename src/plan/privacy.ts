@@ -8,7 +8,7 @@ export type ColumnRule = 'hash' | 'drop' | 'keep'
 /** A report's privacy settings. Example of `columns`: `{ booker_company: 'drop', 'attendees.email': 'hash' }`. */
 export interface PrivacyRules {
   readonly columns: Readonly<Record<string, ColumnRule>>
-  /** True: rows are stored in columns only. Their original text (`_payload`) is not stored. */
+  /** If true, rows are stored in columns only, without their original text (`_payload`). */
   readonly excludePayload: boolean
 }
 
@@ -40,18 +40,18 @@ export function rowRules(report: Declaration, rules: PrivacyRules) {
   return {
     row: new Map([...own, ...otherwise]),
     collections: new Map(collections.map((name) => [name, ofChild(name)] as const).filter(([, { size }]) => size > 0)),
-    /** With `exclude_payload`: the only fields whose arrays and objects are stored. Undefined: all are stored. */
+    /** With `exclude_payload`, only these fields' arrays and objects are stored. If undefined, all of them are. */
     nested: rules.excludePayload
       ? new Set([...documentedFields(report), ...table.children.map(({ field }) => field)])
       : undefined,
   }
 }
 
-/** Returns other fields (snake_case) that fill this column (spec §2). The column's rule also applies to them. */
+/** Returns the other fields (snake_case) that fill this column (spec §2). The column's rule applies to them too. */
 export const otherNames = (table: ReportTable, column: string): string[] =>
   (table.fields.find(({ name }) => name === column)?.sources ?? []).map(columnName).filter((name) => name !== column)
 
-/** Returns a child table's name without its report. Example: `taxes` for the table `budgets__taxes`. */
+/** Returns a child table's name without the report's. Example: `taxes` for the table `budgets__taxes`. */
 export const childName = (report: string, table: string): string => table.slice(report.length + 2)
 
 export const ruleOf = (rules: ObjectRules, field: string): ActiveRule | undefined => rules.get(columnName(field))

@@ -2,7 +2,7 @@
 import type { Declaration } from '../../schema/report.ts'
 import { formatInstant, type Instant } from '../instant.ts'
 
-/** Parameters that name one record. An identifier above 2^53 is text, since a number would be rounded. */
+/** Parameters that identify one record. Identifiers above 2^53 are text, because a number would be rounded. */
 export type RecordParameters = Readonly<Record<string, number | string>>
 
 export interface Bounds {
@@ -12,7 +12,7 @@ export interface Bounds {
 
 export interface Question {
   readonly window?: Bounds
-  /** Bounds of the creation time, which are sent instead of `window`. */
+  /** Bounds on the creation time, sent instead of `window`. */
   readonly created?: Bounds
   readonly expand: readonly string[]
   readonly filters: Readonly<Record<string, unknown>>

@@ -7,14 +7,14 @@ export type RequestEntry = { readonly report: string; readonly kind: string }
 
 export interface RequestUse {
   readonly report: ReportName
-  /** Requests of the last 24 hours. `others` counts those that incremental runs did not send. */
+  /** Requests in the last 24 hours. `others` are the ones that incremental runs did not send. */
   readonly used: number
   readonly others: number
-  /** The usual number of requests of an incremental run. */
+  /** How many requests an incremental run usually sends. */
   readonly cost: number
   /** Changed rows per day. */
   readonly changes: number
-  /** The start of the last run that was not interrupted. An interrupted run continues at once, so it does not count. */
+  /** When the last uninterrupted run started. An interrupted run does not count, because it continues at once. */
   readonly lastStart: Instant | null
 }
 
@@ -31,12 +31,12 @@ const shareOfRuns = (limit: number, others: number): number =>
 const sumOf = (uses: readonly RequestUse[], figure: 'used' | 'others') =>
   uses.reduce((sum, use) => sum + use[figure], 0)
 
-/** Returns the runs per day of each report, so that all runs together send at most `budget` requests. */
+/** Returns how many times a day each report should run, so that all runs together send at most `budget` requests. */
 export function planRuns(
   demands: readonly (Pick<RequestUse, 'cost' | 'changes'> & { readonly runsMax: number })[],
   budget: number,
 ): readonly number[] {
-  // With runs in proportion to √(changes / cost), the mean age of changed rows is the lowest that the budget allows.
+  // Running in proportion to √(changes / cost) keeps the mean age of changed rows as low as the budget allows.
   const runsAt = (factor: number) =>
     demands.map(({ changes, cost, runsMax }) => Math.min(runsMax, factor * Math.sqrt((1 + changes) / cost)))
   const requestsAt = (factor: number) =>
@@ -53,7 +53,7 @@ export function planRuns(
 const [FACTOR_MAX, BISECTIONS] = [1e9, 100]
 /** If more requests were sent than planned, the time between two runs grows by at most this factor. */
 const EXCESS_MAX = 4
-/** A report runs at least this often, even if the budget is too small for that. */
+/** A report runs at least this often, even if that exceeds the budget. */
 const RAREST_MS = 7 * DAY_MS
 
 /**
@@ -84,7 +84,7 @@ export function budgetOf(uses: readonly RequestUse[], { requestsPerDay: budget =
 /** A scheduled run may begin this much early, because neither schedules nor runs begin exactly on time. */
 const earlyMs = (plannedMs: number): number => Math.min(30_000, plannedMs / 20)
 
-/** Returns whether the report's planned time between two runs has passed. */
+/** Returns whether enough time has passed since the report's last run, according to the plan. */
 export function isDue(plan: readonly ReportBudget[], report: ReportName, now: Instant): boolean {
   const { dueAt } = plan.find((each) => each.report === report) ?? {}
   return !dueAt || now >= dueAt

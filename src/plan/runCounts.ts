@@ -1,4 +1,4 @@
-/** The counts in the record of a run, which are sums over its loads. */
+/** The counts stored for a run: the sums over its loads. */
 export type RunCounts = Readonly<typeof NO_RUN_COUNTS>
 
 export const NO_RUN_COUNTS = { pages: 0, rows: 0, inserted: 0, updated: 0, deleted: 0, rejected: 0, misfits: 0 }

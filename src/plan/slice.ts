@@ -1,4 +1,4 @@
-/** The facts about a slice (a part of a window) while it is read, and the verdicts of src/plan/judge.ts. */
+/** What is known about a slice (part of a window) while it is being read, and the verdicts of src/plan/judge.ts. */
 import type { Instant } from '../instant.ts'
 import type { Claim, PagingProfile } from './pagingProfile.ts'
 import type { Overfull } from './spanQueue.ts'
@@ -11,7 +11,7 @@ export interface Slice {
   readonly rowsExpected?: number | undefined
   /** Set if many rows of the slice have the same time (a heap). A cut can't separate them, so pages are read twice. */
   readonly heap?: 'somewhere' | 'at its end' | undefined
-  /** Whether an old slice without a total may be counted by its last page: page 4 with 20 rows means 3 × 500 + 20. */
+  /** Whether an old slice without a total may be counted from its last page: 20 rows on page 4 mean 3 × 500 + 20. */
   readonly mayCount?: boolean
 }
 
@@ -30,7 +30,7 @@ export interface WalkTerms {
 export interface WalkPolicy {
   /** `never`: rows have no key, so a row on the common bound of two parts would count twice. */
   readonly cuts: 'freely' | 'never' | 'only one response is wanted'
-  /** Whether the stored paging profile is tested before use: the service may have shortened its pages. */
+  /** Whether to test the stored paging profile before using it, in case the service has shortened its pages. */
   readonly checksProfile: boolean
 }
 
@@ -50,7 +50,7 @@ export interface Findings {
   readonly firstNumber?: 'asked'
   /** `unclear`: page 0 has rows, but rows have moved since the walk, so it may not be the first page. */
   readonly pageZero?: 'asked' | 'unclear'
-  /** The last page. If the rows exceed one load: how to cut the span instead. `not found`: no clear result. */
+  /** The last page or, if the rows exceed one load, how to cut the span. `not found`: the result was unclear. */
   readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'
   readonly counted?: Walk
   /** True if rows exist after the last page or, in an audit trail, before or after all returned entries. */
@@ -80,7 +80,7 @@ export interface Evidence {
   readonly claim: Claim
   readonly sentNumber: number
   readonly found: Findings
-  /** True if the service refused one large page with all rows. No other way to prove the slice complete is left. */
+  /** True if the service refused one large page with all rows, which was the last way to prove the slice complete. */
   readonly isRefused?: boolean
 }
 

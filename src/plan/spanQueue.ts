@@ -8,9 +8,9 @@ import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 const SPARSE = 0.1
 /** After each sparse slice, the next slice is this many times longer, if totals show that later rows exist. */
 const SPARSE_GROWTH = 3
-/** After 3 overfull slices, a slice that is no longer than an earlier good one probably has many rows at one time. */
+/** After 3 overfull slices, a slice no longer than an earlier good one probably has many rows with the same time. */
 const HEAP_FAILURES = 3
-/** After more overfull slices, a length computed from row times is not trusted alone: `shorterLength` limits it. */
+/** After more overfull slices than this, `shorterLength` also limits a length that was computed from row times. */
 const HINTED_FAILURES_MAX = 3
 /** If a shortened slice still has over 80 % of the previous slice's rows, many rows probably have the same time. */
 const STUCK_SHARE = 0.8
@@ -24,7 +24,7 @@ export interface Overfull {
   readonly parts?: readonly Span[] | undefined
   readonly partRows?: readonly number[] | undefined
   readonly total?: number | undefined
-  /** The number of pages for each further slice of old rows. Undefined leaves the number unchanged. It starts at 1. */
+  /** How many pages each further slice of old rows should have; 1 at first. Undefined leaves the number unchanged. */
   readonly pagesEach?: number | undefined
   readonly stamps?: readonly RowStamps[] | undefined
 }
@@ -52,7 +52,7 @@ export class SpanQueue {
   #isHead = false
   #failures = 0
   #lastOverfullTotal: number | undefined
-  /** How often in a row a shortened slice kept over `STUCK_SHARE` of its rows, as if all had one time (`seemsHeap`). */
+  /** How many times in a row a shortened slice kept over `STUCK_SHARE` of the rows, as if all had the same time. */
   #heapSigns = 0
   #sparseInARow = 0
   /** Length (µs) of the last slice that had neither few nor too many rows. */
@@ -103,14 +103,14 @@ export class SpanQueue {
     return this.#current?.isHeap === true
   }
 
-  /** Returns whether many rows seem to have one time (a heap). Walking the span twice is then cheaper than cutting. */
+  /** Returns whether many rows seem to share one time (a heap). Walking the span twice is then cheaper than a cut. */
   seemsHeap(span: Span): boolean {
     if (this.endsInHeap || this.#heapSigns >= HEAP_SIGNS) return true
     if (span.since === undefined || this.#failures < HEAP_FAILURES) return false
     return span.until - span.since <= this.#goodLength
   }
 
-  /** Updates the plan for the next slices after a span was proven complete. `isSingle`: one response proved it. */
+  /** Updates the plan once a span has been proven complete. `isSingle`: a single response proved it. */
   proven(span: Span, rows: number, isSingle: boolean): void {
     if (isSingle && rows > this.#pageRows) this.#pageRows = rows
     if (this.#isHead) this.#subtractFromNext(rows)
@@ -168,7 +168,7 @@ export class SpanQueue {
     else if (rate !== undefined) this.#density.saw(length, Math.max(pageRows, rate * length))
   }
 
-  /** Queues the parts. Of two parts, the second gets the total; the rows of the first are subtracted once known. */
+  /** Queues the parts. If there are two, the second gets the total, minus the first's rows once these are known. */
   #divide({ total, partRows }: Overfull, parts: readonly Span[]): void {
     if (this.#isHead && total !== undefined) this.#subtractFromNext(total)
     const [first, ...others] = parts.map((span, n): Piece => ({ span, expected: partRows?.[n] }))

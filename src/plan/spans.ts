@@ -7,7 +7,7 @@ export interface Span {
 }
 
 const SLICES_MAX = 1_000
-/** Factors for the next slice's length after 1, 2, … overfull slices. The tiny ones suit many rows at the same time. */
+/** Factors for the next slice's length after 1, 2, … overfull slices. The tiny ones are for many rows with one time. */
 const SHRINK = [0.7, 0.45, 0.2, 0.04, 0.0016, 0.000_002_5] as const
 
 export const canSplit = (span: Span | undefined): span is Span & { since: Instant } =>
@@ -67,7 +67,7 @@ export function gapsIn(spans: readonly Span[], from: Instant): (Span & { readonl
   return gaps
 }
 
-/** Returns the end of the spans that follow `from` without a gap. If `from` is undefined: the end of the first span. */
+/** Returns how far the spans reach from `from` without a gap. Without `from`, returns the end of the first span. */
 export function provenUpTo(from: Instant | undefined, spans: readonly Span[]): Instant | undefined {
   const islands = merged(spans)
   if (from === undefined) return islands[0]?.until

@@ -20,7 +20,7 @@ export interface SampleQuestion {
   readonly until: Instant
   readonly pageRows: number
   readonly rowsPlanned: number
-  /** True if earlier slices predict the rows of this slice, and predict at least a third of a page. */
+  /** True if earlier slices predict how many rows this slice has, and predict more than a third of a page. */
   readonly isKnown: boolean
   /** How many slices in a row had too many rows for one response, including this one. The next one gets shorter. */
   readonly failures: number
@@ -90,7 +90,7 @@ function rowsFor(order: Order, { pageRows, rowsPlanned, isKnown, failures }: Sam
   return rowsPlanned * (order === 'none' ? UNSORTED_SHARE : step(SORTED_SHARES))
 }
 
-/** Returns the latest end of a slice that contains at most `wanted` of the times. Equal times are never separated. */
+/** Returns where to end a slice of at most `wanted` times. The same time is never split, even if that makes it more. */
 function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
   let count = Math.max(1, Math.min(sorted.length - 1, Math.floor(wanted)))
   while (count > 0 && sorted[count] === sorted[count - 1]) count -= 1
@@ -113,7 +113,7 @@ export function beginningOf(first: readonly RowStamps[], later: readonly RowStam
 
 const NEVER = Number.POSITIVE_INFINITY as Instant
 
-/** Returns the spans in which missed rows would be: after the rows of both pages, or before if the newest are first. */
+/** Returns the spans where missed rows would be: after the rows of both pages, or before if the newest are first. */
 export function edgesOf(first: readonly RowStamps[], last: readonly RowStamps[], span: Span): Span[] {
   const [begun, ended] = [boundsOf(first, span), boundsOf(last, span)]
   if (begun === undefined || ended === undefined) return []

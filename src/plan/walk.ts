@@ -1,4 +1,4 @@
-/** Records the pages of one walk over a slice, and computes what these pages prove (spec §4, rule 2). */
+/** Records the pages of one walk over a slice, and works out what these pages prove (spec §4, rule 2). */
 import type { SyncError } from '../errors.ts'
 import { KeySet } from './keySet.ts'
 import type { PagingProfile } from './pagingProfile.ts'
@@ -15,7 +15,7 @@ export interface WalkPage {
   readonly refusal?: SyncError | undefined
 }
 
-/** How it was proven that a walk missed no row (docs/PROOFS.md). Stored in `tidemark.windows.proof`. */
+/** How a walk was proven to have missed no row (docs/PROOFS.md). Stored in `tidemark.windows.proof`. */
 export type Proof = 'single' | 'total' | 'agreed'
 
 export interface WalkKind {
@@ -32,9 +32,9 @@ export class Walk {
   rows = 0
   /** Number of rows whose key was already on another page of this walk, which shows that rows moved between pages. */
   repeats = 0
-  /** Number of rows on the page that was read last, without rows that other pages of this walk also have. */
+  /** How many rows of the page read last are on no other page of this walk. */
   freshOnLastPage = 0
-  /** Number of different rows on the first page (`firstRows`) and on the page with the highest number (`lastRows`). */
+  /** Number of distinct rows on the first page (`firstRows`) and on the page with the highest number (`lastRows`). */
   firstRows = 0
   lastRows = 0
   firstTotal: number | undefined
@@ -73,7 +73,7 @@ export class Walk {
     return this.#kind.keyed ? this.keys.size + this.#withoutKey : this.rows
   }
 
-  /** Returns the number of rows on a full page: the response's `pageSize` or, if fewer, the rows of page 1. */
+  /** Returns how many rows a full page has: the response's `pageSize` or, if there are fewer, the rows on page 1. */
   get pageRows(): number {
     return Math.max(1, Math.min(this.#pageSizeOfAnswer ?? this.firstRows, this.firstRows))
   }
@@ -121,7 +121,7 @@ export class Walk {
     if (page.totalCount !== undefined) this.#totals.add(page.totalCount)
   }
 
-  /** Records a page that equals the page before it. Adds to `repeats`, unless the service repeats its last page. */
+  /** Records a page that repeats the page before it. Adds to `repeats`, unless the service repeats its last page. */
   #sawAgain({ rowCount, totalCount }: WalkPage): void {
     const isBehindLast =
       totalCount === undefined ? this.#highest !== 1 : this.rows === totalCount && totalCount === this.totalCount

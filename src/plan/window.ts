@@ -6,7 +6,7 @@ export interface Window {
   /** Undefined if the request has no lower bound. The service then also returns rows without a modification time. */
   readonly since: Instant | undefined
   readonly until: Instant
-  /** The service's clock when the bounds were computed. The window proves nothing about later times. */
+  /** When the bounds were computed, by the service's clock. The window proves nothing about later times. */
   readonly clock: Instant
 }
 
@@ -18,7 +18,7 @@ export interface WindowRules {
   readonly sinceRequired: boolean
 }
 
-/** The `Date` header has whole seconds. So the service's true time may be up to this much later than the header. */
+/** The `Date` header has whole seconds, so the service's clock may be up to this far ahead of the header. */
 export const CLOCK_GRAIN_MS = 1_000
 
 /** The service must begin its response within this time. A year of rows with `expand` may need a minute (spec §4). */
@@ -26,7 +26,7 @@ export const HEAD_MS_MAX = 2 * MINUTE_MS
 
 export interface Before {
   readonly mark: Instant | undefined
-  /** The end of the previous window: the service's clock when that window was computed. */
+  /** End of the previous window: about when it was computed, by the service's clock. */
   readonly until?: Instant | undefined
   readonly sincePreviousRunMs?: number | undefined
 }
@@ -41,8 +41,8 @@ export function nextWindow(before: Before, clock: Instant, rules: WindowRules): 
   const { mark } = before
   if (mark === undefined) return { since: rules.sinceRequired ? rules.start : undefined, until, clock }
   const { until: end = mark, sincePreviousRunMs = 0 } = before
-  // If `clock` is before `end`, the service's clock was set back. The window then begins earlier, by the time since the
-  // previous run or since `end`. The longer time is used, because our own clock may also have been set back.
+  // If `clock` is before `end`, the service's clock was set back. The window then begins earlier, by that difference or,
+  // if longer, by the time since the previous run. Our own clock may have been set back too.
   const began = minusMs(clock, Math.max(0, sincePreviousRunMs, millisBetween(clock, end)))
   const reached = earliest(mark, end, clock, latest(rules.start, began))
   return { since: minusMs(reached, rules.overlapMs), until, clock }
@@ -54,7 +54,7 @@ export function reachesBack(window: Window, before: Before, cut: { clock: Instan
   return window.since === undefined || (since !== undefined && window.since <= since)
 }
 
-/** Returns the mark after a proven window: at most `clock - settleMs`, as later edits may be missing. Never falls. */
+/** Returns the mark after a proven window. Never moves back, nor past `clock - settleMs`: later edits may be missing. */
 export function markAfter(mark: Instant | undefined, window: Window, settleMs: number): Instant {
   const reached = earliest(window.until, minusMs(window.clock, settleMs))
   if (mark !== undefined) return latest(mark, reached)
