@@ -72,7 +72,7 @@ const reportRefusals = (report: string, scope: string): Refusals => ({
   ],
 })
 
-/** Returns the error for wrong credentials. After this error, the client sends no token request. */
+/** Returns the error for wrong credentials, after which the client sends no more token requests. */
 export function credentialsRefused(): SyncError {
   const [code, message, cure] = CREDENTIALS_REFUSED
   return failure(code, { report: undefined }, { message: `${message} (401)`, cure, data: { status: 401 } })

@@ -6,10 +6,10 @@ import { onAbort } from '../signals.ts'
 import { reasonOf, throwIfAborted } from './cancellation.ts'
 
 export interface LimiterRules {
-  /** Maximum number of concurrent requests. The limiter begins with 4, and allows more after successes. */
+  /** Maximum number of concurrent requests. The limiter starts at 4, and allows more as requests succeed. */
   concurrency: number
   requestsPerSecond?: number | undefined
-  /** Requests wait during a pause of at most this length (ms). During a longer pause, they fail with RATE_LIMITED. */
+  /** Requests wait out a pause of up to this length (ms). During a longer one, they fail with RATE_LIMITED. */
   pauseMsMax?: number | undefined
   sharedPauses?: SharedPauses | undefined
 }
@@ -23,7 +23,7 @@ export interface SharedPauses {
 
 /** Minimum time between two reads of the shared pauses. A pause of another process may go unnoticed for this long. */
 const SHARED_CHECK_EVERY_MS = 250
-/** If the pauses of other processes cannot be read within this time, the request is sent: the store may be down. */
+/** If other processes' pauses can't be read within this time, the request is sent anyway: the store may be down. */
 const SHARED_CHECK_MS_MAX = 500
 
 export interface Permit extends Disposable {
@@ -53,7 +53,7 @@ export class Limiter {
     this.#spacingMs = 1_000 / (rules.requestsPerSecond ?? Number.POSITIVE_INFINITY)
   }
 
-  /** Returns a permit. Callers of equal priority are served in order. Throws RATE_LIMITED during a long pause. */
+  /** Returns a permit. Callers with the same priority are served in order. Throws RATE_LIMITED during a long pause. */
   async acquire(signal: AbortSignal, priority: Priority = 'first'): Promise<Permit> {
     for (;;) {
       const permit = await this.#turn(signal, priority)
@@ -81,7 +81,7 @@ export class Limiter {
     return await waiter.promise
   }
 
-  /** Returns the remaining shared pause (ms), or 0 after a recent read, whose pause `#hold` already obeys. */
+  /** Returns the remaining shared pause (ms), or 0 right after a check: `#hold` already obeys what the check found. */
   async #sharedPauseMs(): Promise<number> {
     const pauses = this.#rules.sharedPauses
     const isFresh = this.#clock.monotonicMs() - this.#sharedCheckedMs < SHARED_CHECK_EVERY_MS
@@ -177,7 +177,7 @@ const longPauseError = (waitMs: number, clock: Clock): SyncError =>
 /** Incremental runs are `first`. Backfills are `behind`, because they wait for incremental runs. */
 export type Priority = 'first' | 'behind'
 
-/** After this number of `first` requests in a row, one waiting `behind` request is sent, so that backfills continue. */
+/** After this many `first` requests in a row, one waiting `behind` request is sent, so that backfills keep moving. */
 const FIRST_IN_A_ROW_MAX = 7
 
 export class FairQueue<T> {
@@ -208,9 +208,9 @@ export class FairQueue<T> {
   }
 }
 
-/** The limit at the start. Slower responses never lower the limit below this number. Only an overload does. */
+/** The limit at the start. Slower responses never push the limit below this number; only an overload does. */
 const STEADY_LIMIT = 4
-/** Responses count as slower if they take on average this many times the usual time. */
+/** Responses count as slower if, on average, they take this many times as long as usual. */
 const SLOWER = 1.5
 /** New average time = 0.75 × the earlier average + 0.25 × the time of the last response. */
 const TIME_MEMORY = 0.75

@@ -5,20 +5,20 @@ import { DAY_MS, MINUTE_MS, SECOND_MS } from '../instant.ts'
 const MEBIBYTE = 1_024 * 1_024
 
 export const DEFAULT_LIMITS = {
-  /** 10 s are enough: a reachable service opens a connection within 1 s, or within 4 s if a packet is lost. */
+  /** 10 s is enough: a reachable service opens a connection within 1 s, or within 4 s if a packet is lost. */
   connectMs: 10 * SECOND_MS,
   headersMs: HEAD_MS_MAX,
   bodyMs: 30 * SECOND_MS,
-  /** Maximum time from the start of a request to the last byte, even if bytes still arrive. */
+  /** Maximum time from the start of a request to the last byte, even if bytes are still arriving. */
   answerMs: 5 * MINUTE_MS,
   /** One response can have 500 rows of 256 KiB. Eight such responses at once need 1 GiB of memory. */
   answerBytesMax: 128 * MEBIBYTE,
   /** The five delays between six attempts last at most 15.5 s in total. */
   attemptsMax: 6,
-  /** The first delay is random, from 0 to this time. With each further delay, the longest possible time doubles. */
+  /** The first delay is random, from 0 to this time. The upper bound doubles with each further delay. */
   retryDelayMsMin: 500,
   retryDelayMsMax: 30 * SECOND_MS,
-  /** A request waits for a `Retry-After` of at most this length. In a longer pause, requests fail with RATE_LIMITED. */
+  /** Requests wait out a `Retry-After` of up to this length. During a longer pause, they fail with RATE_LIMITED. */
   retryAfterMsMax: 5 * MINUTE_MS,
   /** A longer `Retry-After` is shortened to this time. It is probably a mistake, and could stop Tidemark for years. */
   pauseMsMax: DAY_MS,

@@ -2,7 +2,7 @@
 import { type Secret, spellingsOf } from '../secret.ts'
 
 const MASK = '[secret]'
-/** Only the newest tokens, up to this number, are masked. Concurrent requests use fewer tokens than this. */
+/** Only this many of the newest tokens are masked, which is more than concurrent requests ever use. */
 const TOKENS_REMEMBERED_MAX = 16
 const JWT_LIKE = /eyJ[\w-]{4,}\.[\w-]+\.?[\w-]*/g
 const BEARER = /\bbearer\s+[\w.~+/=-]{8,}/gi
@@ -24,7 +24,7 @@ export class Redactor {
     if (oldest !== undefined && this.#tokens.size > TOKENS_REMEMBERED_MAX) this.#tokens.delete(oldest)
   }
 
-  /** Returns the text without secrets, line breaks and control characters, cut to `charsMax` characters. */
+  /** Returns the text without secrets, line breaks or control characters, cut to `charsMax` characters. */
   shown(text: string, charsMax: number): string {
     const clean = this.#masked(text).replace(UNPRINTABLE, ' ').trim()
     return clean.length <= charsMax ? clean : `${clean.slice(0, charsMax - 1)}…`

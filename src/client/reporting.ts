@@ -51,7 +51,7 @@ export interface ClientDependencies {
   /** Must not throw. */
   onEvent?: ((event: ClientEvent) => void) | undefined
   observe?: Observe | undefined
-  /** A connection pool of the caller, which the caller closes. If undefined, the client opens a pool. */
+  /** The caller's own connection pool, which the caller closes. If undefined, the client opens and closes a pool. */
   dispatcher?: Dispatcher | undefined
   tokenStore?: TokenStore | undefined
   sharedPauses?: SharedPauses | undefined
@@ -73,7 +73,7 @@ export interface ReportRequest<T> {
 
 export interface Answer<T> {
   value: T
-  /** The service's time: the header Date (whole seconds). Without this header, an estimate or this machine's time. */
+  /** The service's time: the Date header (whole seconds) or, without one, an estimate or this machine's time. */
   servedAt: Instant
   /** The earliest time that the service's clock may have shown when the request was sent. */
   askedAt: Instant
@@ -190,7 +190,7 @@ class Client implements AsyncDisposable {
     const context = { report, scope, redactor: this.#redactor }
     const refusal = refusalOf(answer, context)
     if (refusal !== undefined) {
-      // Each later read throws the stored error. With a Retry-After, the error would begin a new pause each time.
+      // Later reads throw the stored error, and a Retry-After in it would start a new pause each time.
       const stored = refusalOf({ ...answer, retryAfterMs: undefined }, context) ?? refusal
       if (answer.status === 401 || (answer.status === 403 && forbids !== 'request')) this.#refusals.set(report, stored)
       throw refusal
@@ -203,12 +203,12 @@ class Client implements AsyncDisposable {
     return { value: await request.parse(answer.bytes), servedAt, askedAt, bytes }
   }
 
-  /** Sends the request. After a 401, sends the request again with a new token (spec §5, rule 4). */
+  /** Sends the request, and sends it again with a new token after a 401 (spec §5, rule 4). */
   async #authorised(request: ReportRequest<unknown>, signal: AbortSignal): Promise<RawAnswer> {
     let issuedBefore = Number.POSITIVE_INFINITY
     for (let tried = 1; ; tried += 1) {
       const { answer, token, issued } = await this.#exchange(request, signal)
-      // If the service also refuses a token that was requested after a 401, the scope is missing.
+      // If the service refuses even a token that was requested after a 401, the scope is missing.
       if (answer.status !== 401 || token.issue > issuedBefore || tried === TOKENS_TRIED_MAX) return answer
       issuedBefore = Math.min(issuedBefore, issued)
       await this.#tokens.drop(token)

@@ -1,4 +1,4 @@
-/** Decides whether and when a request is sent again. Each request can be repeated: it reads rows or gets a token. */
+/** Decides whether and when to send a request again, which is always safe: requests only read rows or get a token. */
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import { raced, throwIfAborted } from './cancellation.ts'

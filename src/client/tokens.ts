@@ -25,7 +25,7 @@ export interface TokenStore {
   /** Deletes the stored token only if it is `accessToken`, because another process may have stored a newer token. */
   drop(accessToken: Secret): Promise<void>
   withLock<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T>
-  /** The next three methods read, store and delete the note that the service has refused the credentials. */
+  /** The next three methods check, record and clear the fact that the service has refused the credentials. */
   refused(): Promise<boolean>
   refuse(): Promise<void>
   forgive(): Promise<void>
@@ -35,7 +35,7 @@ export interface Token {
   readonly secret: Secret
   readonly scopes: readonly string[] | undefined
   readonly expiresAt: Instant
-  /** The token is renewed from this time on (our monotonic clock). */
+  /** When to renew the token, by our monotonic clock. */
   readonly renewAtMs: number
   /** 1 for the first token that this client requested, 2 for the second. 0 if another process requested the token. */
   readonly issue: number
@@ -135,7 +135,7 @@ export class TokenCache {
     return token
   }
 
-  /** Records the refused credentials, so that no process with this store sends them again. Ignores a store's error. */
+  /** Records that the credentials were refused, so that no process with this store resends them. Ignores its errors. */
   async #storeRefusal(store: TokenStore | undefined): Promise<void> {
     this.#refusal = 'ours'
     await store?.refuse().then(
@@ -148,7 +148,7 @@ export class TokenCache {
     return token !== undefined && this.#dependencies.clock.monotonicMs() < token.renewAtMs ? token : undefined
   }
 
-  /** Sets the renewal to one minute before expiry, or to 4/5 of the lifetime if the lifetime is under five minutes. */
+  /** Schedules renewal one minute before expiry, or after 4/5 of the lifetime if the lifetime is under five minutes. */
   #tokenOf({ accessToken, lifetimeMs, remainingMs, scopes }: StoredToken, issue: number): Token {
     const { clock } = this.#dependencies
     const marginMs = Math.min(TOKEN_MARGIN_MS_MAX, lifetimeMs * TOKEN_MARGIN_SHARE)
@@ -158,7 +158,7 @@ export class TokenCache {
 }
 
 const TokenAnswer = z.object({
-  // The token is sent in a header, so it must have only printable characters and no spaces.
+  // The token is sent in a header, so it must consist of printable characters without spaces.
   accessToken: z.string().regex(/^[\x21-\x7e]+$/),
   expiresIn: z.number().positive(),
   // "Always `Bearer`" (spec §2); the scheme is case-insensitive (RFC 9110 §11.1).

@@ -1,4 +1,4 @@
-/** Sends one POST without redirects or retries. Time, size and decompressed size of the response have limits. */
+/** Sends one POST without redirects or retries. Limits the response's duration, size and decompressed size. */
 import type { Socket } from 'node:net'
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip } from 'node:zlib'
@@ -111,7 +111,7 @@ export class Transport {
       status: head.statusCode,
       contentType: first(head.headers['content-type']) ?? '',
       redirectHost: hostOf(first(head.headers['location']), this.#settings.baseUrl),
-      // A date in Retry-After is in the service's time, so it is compared with the Date header.
+      // A date in Retry-After is by the service's clock, so it is compared with the Date header.
       retryAfterMs: parseRetryAfter(first(head.headers['retry-after']), date ?? this.#settings.clock.now()),
       date,
     }
@@ -124,7 +124,7 @@ function openPool({ baseUrl, connections, limits }: TransportSettings): Pool {
     connections,
     connect: (options, callback) =>
       connect(options, (...result) => {
-        // Tests the error, because after a failure undici passes only the error and no connection.
+        // Checks for an error first, because after a failure undici passes no connection.
         if (result[0] === null) readPastContinue(result[1])
         callback(...result)
       }),
@@ -178,7 +178,7 @@ async function bodyOf(head: Head, report: string | undefined, bytesMax: number):
 }
 
 async function sentBytes({ body, headers }: Head, report: string | undefined, bytesMax: number): Promise<Buffer> {
-  // Without this listener, Node would end the process if an abort destroys the stream.
+  // Without this listener, the process would crash when an abort destroys the stream.
   body.on('error', () => undefined)
   if (Number(headers['content-length']) > bytesMax) {
     body.destroy()
@@ -218,7 +218,7 @@ function hostOf(location: string | undefined, baseUrl: URL): string | undefined 
 }
 
 const IMF_FIXDATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
-/** Later dates are rejected as the sender's mistake. An Instant can't represent times after 2255 anyway. */
+/** Later dates must be a mistake and are rejected. An Instant can't represent times after 2255 anyway. */
 const MS_MAX = Date.UTC(2200, 0)
 
 /** Reads an HTTP date (RFC 9110 §5.6.7). Returns undefined for obsolete forms and other text. */
@@ -228,7 +228,7 @@ export function parseHttpDate(text: string | undefined): Instant | undefined {
   return Number.isNaN(ms) || ms < 0 || ms > MS_MAX ? undefined : fromMillis(ms)
 }
 
-/** Returns the waiting time (ms) of a `Retry-After` header (RFC 9110 §10.2.3), or undefined for invalid text. */
+/** Returns how long (ms) a `Retry-After` header asks us to wait (RFC 9110 §10.2.3), or undefined for invalid text. */
 export function parseRetryAfter(text: string | undefined, now: Instant): number | undefined {
   const trimmed = text?.trim()
   if (trimmed === undefined) return undefined
@@ -239,7 +239,7 @@ export function parseRetryAfter(text: string | undefined, now: Instant): number 
 
 const CLOSED = new Set(['UND_ERR_DESTROYED', 'UND_ERR_CLOSED'])
 const SILENT = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
-/** With these codes, undici reports a wrong call. This is a defect of Tidemark, not of the network. */
+/** undici reports these codes for an incorrect call, which is a defect of Tidemark and not a network failure. */
 const DEFECTS = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH'])
 const CERTIFICATE = /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_VERIFY/
 
@@ -273,7 +273,7 @@ function cureOf(reason: string): string {
 function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   if ('code' in error && typeof error.code === 'string') return error.code
-  // A parser error contains a part of the response, which can have private data. So only this code is reported.
+  // A parser error contains part of the response, which may be private, so only this code is reported.
   if (error.name === 'HTTPParserError') return 'NOT_HTTP'
   return error instanceof AggregateError ? codeOf(error.errors[0]) : undefined
 }

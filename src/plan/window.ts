@@ -41,8 +41,8 @@ export function nextWindow(before: Before, clock: Instant, rules: WindowRules): 
   const { mark } = before
   if (mark === undefined) return { since: rules.sinceRequired ? rules.start : undefined, until, clock }
   const { until: end = mark, sincePreviousRunMs = 0 } = before
-  // If `clock` is before `end`, the service's clock was set back. The window then begins earlier, by that difference or,
-  // if longer, by the time since the previous run. Our own clock may have been set back too.
+  // If `clock` is before `end`, the service's clock was set back. The window then begins earlier by that difference, or
+  // by the time since the previous run, if that is longer: our own clock may have been set back as well.
   const began = minusMs(clock, Math.max(0, sincePreviousRunMs, millisBetween(clock, end)))
   const reached = earliest(mark, end, clock, latest(rules.start, began))
   return { since: minusMs(reached, rules.overlapMs), until, clock }
@@ -54,7 +54,7 @@ export function reachesBack(window: Window, before: Before, cut: { clock: Instan
   return window.since === undefined || (since !== undefined && window.since <= since)
 }
 
-/** Returns the mark after a proven window. Never moves back, nor past `clock - settleMs`: later edits may be missing. */
+/** Returns the mark after a proven window. Never moves back, or past `clock - settleMs`: later edits may be missing. */
 export function markAfter(mark: Instant | undefined, window: Window, settleMs: number): Instant {
   const reached = earliest(window.until, minusMs(window.clock, settleMs))
   if (mark !== undefined) return latest(mark, reached)
