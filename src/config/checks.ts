@@ -26,7 +26,7 @@ export function signingKey(secret: string): Buffer | undefined {
   return key.length >= 24 && key.length <= 64 ? key : undefined
 }
 
-/** Checks the secrets of receivers. A Slack webhook has no secret other than its address. */
+/** Checks the secrets of receivers. A Slack webhook's only secret is its address. */
 export const RECEIVER_SECRETS = {
   plain: (key) =>
     signingKey(key)
@@ -144,7 +144,7 @@ export const durationProblem: Check = (text) => {
 export const retentionProblem: Check = (text) =>
   durationProblem(text) ?? ((parseDuration(text) ?? 0) < DAY_MS ? 'must be at least 1d' : undefined)
 
-/** Rejects `0s`: a high-water mark is always a little behind, so each report would have a notice all the time. */
+/** Rejects `0s`: a high-water mark always lags a little, so every report would have a notice all the time. */
 export const lagProblem: Check = (text) =>
   durationProblem(text) ?? (parseDuration(text) === 0 ? 'must be more than 0s, such as 1h' : undefined)
 

@@ -55,7 +55,7 @@ async function readConfig(given: ConfigSources): Promise<{ readonly config: Conf
   return { config: resolve(raw, { sources, clientSecret, hashKey, storageKeys, receivers, editedKeys }), settings }
 }
 
-/** Returns the line, by which problems are sorted. A problem of an environment variable has none and is last. */
+/** Returns the line to sort a problem by. Problems with environment variables have no line and come last. */
 const lineIn = ({ where }: Problem): number => Number(/:(\d+)$/.exec(where)?.[1] ?? Infinity)
 
 /** Freezes the value and all values in it, except URLs and secrets, which cannot be frozen. */

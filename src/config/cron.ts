@@ -6,7 +6,7 @@ interface Field {
   readonly name: string
   readonly min: number
   readonly max: number
-  /** Matches the words that the field may contain. Without this check, the parser accepts MON as a month: January. */
+  /** Matches the words allowed in the field. Without this check, the parser would accept MON as a month: January. */
   readonly words?: RegExp
   readonly range?: string
 }
@@ -40,11 +40,11 @@ function fieldProblem(text: string, field: Field): string | undefined {
   const hasForeignWords = /[a-z]/i.test(field.words === undefined ? text : text.replaceAll(field.words, ''))
   if (hasForeignWords || !hasNext(FIELDS.map((each) => (each === field ? text : '*')).join(' ')))
     return `is no cron line: "${text}" is no ${field.name} (${bounds}${field.range === undefined ? '' : ` or ${field.range}`})`
-  // The parser accepts `*/90` in the minute field, but such a line runs only at minute 0. So it is rejected.
+  // The parser accepts `*/90` in the minute field, but such a line would run only at minute 0, so it is rejected.
   const part = text.split(',').find((each) => Number(each.split('/')[1] ?? 1) > field.max - field.min + 1)
   return part && `cannot step further than its ${field.name} (${bounds}) in "${part}": write a duration such as 90m`
 }
 
-/** Returns whether a line has a next run, searched from 1970 on. A line for 30 February has none. */
+/** Returns whether a line ever runs, searching from 1970. A line for 30 February never does. */
 const hasNext = (line: string): boolean =>
   attempt(() => CronExpressionParser.parse(line, { currentDate: 0, tz: 'UTC' }).next() !== undefined, false)

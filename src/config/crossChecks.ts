@@ -22,7 +22,7 @@ export function* missingSettings(value: unknown, env: Environment): Generator<Fi
       yield { at: REPORTS, problem: `there is no report "${name}"${reportHint(name, reportNames)}` }
 }
 
-/** Finds conflicting settings. During `tidemark move` (`isMove`), `warehouse` is the path of its option `--to`. */
+/** Finds conflicting settings. During `tidemark move` (`isMove`), `warehouse` is the path from its option `--to`. */
 export function* clashingSettings(raw: RawConfig, { env, folder }: Sources, isMove: boolean): Generator<Finding> {
   const { warehouse, published } = filesOf(raw, folder)
   // If `published` were the same file as `warehouse`, a publication would overwrite the warehouse.
@@ -75,7 +75,7 @@ function* lakeProblems(raw: RawConfig): Generator<Finding> {
 
 const problemOf = (key: string, problem: string): Finding => ({ at: [key], problem: `${key} ${problem}` })
 
-/** The version of DuckDB in package.json. It loads only extensions that were built for exactly this version. */
+/** The DuckDB version in package.json. DuckDB loads only extensions built for exactly this version. */
 export const DUCKDB = '1.5.5'
 
 const needsExtensions = (names: string): string =>

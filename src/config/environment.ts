@@ -48,7 +48,7 @@ export const variables: readonly Variable[] = [
 /** The variables from here to `REPORTS` can't be set in the configuration file. */
 export const CLIENT_SECRET = 'REPORTING_CLIENT_SECRET'
 export const HASH_KEY = 'TIDEMARK_HASH_KEY'
-/** The variables for access to the storage of `lake_data`. Other programs for S3 use the same names. */
+/** Access keys for the storage of `lake_data`, under the names that other S3 programs use too. */
 export const STORAGE_KEYS = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'] as const
 export const NOTIFY_SECRET = 'TIDEMARK_NOTIFY_SECRET'
 /** Matches the secret variables of named receivers. Example: `TIDEMARK_NOTIFY_PIPELINE_SECRET_FILE`. */
@@ -69,10 +69,10 @@ export type Environment = Readonly<Record<string, string>>
 export const variableOf = (path: Path): string | undefined =>
   variables.find((variable) => variable.path.join('.') === path.join('.'))?.name
 
-/** Settings that options override. Example: `{ warehouse: ['--to', './new.duckdb'] }`. Undefined removes a setting. */
+/** Settings overridden by options. Example: `{ warehouse: ['--to', './new.duckdb'] }`. Undefined removes a setting. */
 export type Override = Readonly<Record<string, readonly [option: string, value: string | undefined]>>
 
-/** Returns the settings of the file. Environment variables override them, and `instead` overrides both. */
+/** Returns the file's settings, overridden by environment variables. `instead` overrides both. */
 export function withEnvironment(fileValue: unknown, env: Environment, instead: Override = {}) {
   const applied = variables.filter(({ name }) => env[name] !== undefined)
   const whole = applied.reduce<unknown>(
@@ -94,7 +94,7 @@ export const listOf = (text: string): readonly string[] => text.split(/[\s,]+/).
 export const reportsInEnvironment = (env: Environment): readonly string[] | undefined =>
   env[REPORTS] === undefined ? undefined : listOf(env[REPORTS])
 
-/** Returns a list, an integer or a text. If the text should be an integer but is not, the schema rejects the text. */
+/** Returns a list, an integer or a string. The schema rejects text that should be an integer but is not. */
 function valueOf({ name, as }: Variable, env: Environment): unknown {
   const text = env[name] ?? ''
   if (as === 'list') return listOf(text)
@@ -136,7 +136,7 @@ const NAMES: readonly string[] = [...variables.map(({ name }) => name), ...MORE]
 export const variablesInEffect = (env: Environment): Environment =>
   Object.fromEntries(Object.entries(env).filter(([name]) => NAMES.includes(name) || isReceiverSecret(name)))
 
-/** Returns variables that are probably misspelt: their names are similar to a variable of Tidemark. */
+/** Returns variables that are probably misspelt, because their names resemble one of Tidemark's variables. */
 export function misspellings(env: Environment) {
   const known = [...NAMES, ...OTHERS]
   return Object.keys(env).flatMap((name) => {

@@ -1,4 +1,4 @@
-/** Parts of the configuration's schema: checked text, sizes, lists without duplicates, typed filters. */
+/** Building blocks of the configuration schema: checked text, sizes, lists without duplicates, typed filters. */
 import { z } from 'zod'
 import { formatInstant, type Instant, parseInstant } from '../instant.ts'
 import { instantProblem, type Check } from './checks.ts'
@@ -40,7 +40,7 @@ export const byteSize = (meaning: string) =>
     .transform((size) => (typeof size === 'number' ? size : (parseByteSize(size) ?? 0)))
     .describe(meaning)
 
-/** Accepts numbers, and text of digits: yamlFile.ts reads an integer beyond 2^53 as text, to keep all its digits. */
+/** Accepts numbers and strings of digits: yamlFile.ts reads an integer beyond 2^53 as text, to keep all its digits. */
 export const exactInteger = z
   .custom<number | string>(
     (value) => (typeof value === 'string' ? LONG_INTEGER.test(value) : Number.isSafeInteger(value)),

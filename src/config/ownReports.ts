@@ -1,4 +1,4 @@
-/** Loads the declaration files that the setting `reports_from` names. */
+/** Loads the declaration files named by the setting `reports_from`. */
 import { globSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { Worker } from 'node:worker_threads'
@@ -11,7 +11,7 @@ import { systemClock, within } from '../clock.ts'
 import { messageOf } from './issues.ts'
 import type { Problem } from './problems.ts'
 
-/** All modules of one configuration together must load within this time. */
+/** All of a configuration's modules together must load within this time. */
 const LOAD_MS_MAX = 10_000
 const FILES_MAX = 200
 
@@ -20,7 +20,7 @@ export type LoadedModule =
   | { readonly file: string; readonly exported: readonly unknown[] }
   | { readonly file: string; readonly line: number | undefined; readonly error: string }
 
-/** Registers the declarations in `from` (files or folders), but none if one has a problem. Returns the problems. */
+/** Registers the declarations in `from` (files or folders), or none if any has a problem. Returns the problems. */
 export async function loadOwnReports(from: readonly string[], folder: string): Promise<Problem[]> {
   const files = from.flatMap((each) => filesAt(path.resolve(folder, each)))
   const missing = from.filter((each) => filesAt(path.resolve(folder, each)).length === 0)
@@ -45,7 +45,7 @@ function filesAt(place: string): string[] {
     .map((name) => path.join(place, name))
 }
 
-/** Imports the modules in a thread, so that a module that never ends can be stopped. */
+/** Imports the modules in a thread, so that a module that never finishes loading can be stopped. */
 async function modulesOf(files: readonly string[]): Promise<readonly LoadedModule[]> {
   const loaded = new Map<string, LoadedModule>()
   const thread = new Worker(new URL('./ownReportsThread.ts', import.meta.url), { workerData: files })

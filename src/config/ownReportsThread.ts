@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { LoadedModule } from './ownReports.ts'
 
-/** An import of `tidemark` loads the library of this program, even if another version or none is installed. */
+/** Importing `tidemark` loads this program's own library, even if another version or none is installed. */
 const LIBRARY = new URL('../library/index.ts', import.meta.url).href
 registerHooks({
   resolve: (specifier, context, next) =>
@@ -29,7 +29,7 @@ async function loadModule(file: string): Promise<LoadedModule> {
   }
 }
 
-/** Returns a text that contains the line of a syntax error. For JavaScript, only `node --check` prints the line. */
+/** Returns text that contains the line of a syntax error. For JavaScript, only `node --check` prints the line. */
 function syntaxError(file: string, stack: string): string {
   if (stack.includes(`${file}:`)) return stack
   return spawnSync(process.execPath, ['--check', file], { encoding: 'utf8' }).stderr

@@ -22,7 +22,7 @@ import { deletesEvery, reconcileEvery, reportSection, rhythm, schemaContract, ty
 import { BYTE_SIZE, parseDuration } from './units.ts'
 
 const MIB = 2 ** 20
-/** The minimum is one request in 100 seconds. With a slower rate, a worker would seem to hang. */
+/** One request in 100 seconds. If the rate were any slower, a worker would seem to hang. */
 const REQUESTS_PER_SECOND_MIN = 0.01
 
 /** One or more paths. A relative path is relative to the configuration file's folder. */
@@ -73,7 +73,7 @@ const consoleSection = z
   .prefault({})
   .describe('The console; its token comes from TIDEMARK_CONSOLE_TOKEN, else it is made at the start and printed once')
 
-/** The number of receivers is limited, because a worker delivers the messages of all receivers at the same time. */
+/** The number of receivers is limited, because a worker delivers messages to all of them at the same time. */
 const RECEIVERS_MAX = 10
 const RECEIVER_NAME = /^[a-z][a-z0-9_]*$/
 const RECEIVER_NAME_RULE = 'must name its receivers with small letters, digits and _, such as pipeline'
@@ -171,7 +171,7 @@ export function limitsOf(raw: z.output<typeof limits>, usualMemory: string) {
   }
 }
 
-/** Returns the schema. It has a section per report, so it is made after the reports of `reports_from` are loaded. */
+/** Returns the schema, which has a section per report. So the reports in `reports_from` must be loaded first. */
 export const rawConfig = () =>
   z
     .strictObject({

@@ -24,7 +24,7 @@ export interface ResolveContext {
   readonly hashKey: Secret | undefined
   readonly storageKeys: readonly Secret[]
   readonly receivers: readonly ReceiverConfig[]
-  /** Returns the settings that differ now from those at the start. Example: `['reports.events.every']`. */
+  /** Returns the settings that have changed since the start. Example: `['reports.events.every']`. */
   readonly editedKeys: () => Promise<readonly string[]>
 }
 
@@ -69,9 +69,9 @@ export function resolve(raw: RawConfig, given: ResolveContext) {
     ...(address && { serve: { ...address, ...(serveToken && { token: serveToken }) } }),
     queue: raw.queue,
     console: { ...raw.console, token: tokenIn(CONSOLE_TOKEN), viewToken: tokenIn(CONSOLE_VIEW_TOKEN) },
-    /** The tables of schema `tidemark` keep runs and windows for this time. Older windows are merged. */
+    /** How long the tables of schema `tidemark` keep runs and windows. Older windows are merged. */
     historyMs: parseDuration(raw.history) ?? 0,
-    /** A rejected row stays listed for this time after the service last sent it. */
+    /** How long a rejected row stays listed after the service last sent it. */
     rejectedKeepMs: parseDuration(raw.rejected_keep) ?? 0,
     /** The key for hashed columns. It is always set if a report has such a column. */
     ...(hashKey && { hashKey }),
@@ -80,7 +80,7 @@ export function resolve(raw: RawConfig, given: ResolveContext) {
     reports: Object.fromEntries(
       reports.map((report) => [report.name, resolveReport(report, raw, onlyReports)]),
     ) as Record<ReportName, ReportConfig>,
-    // The default memory of loads. With 128 MB, 6 of 32 windows of a backfill into a lake failed (decision 0042).
+    // The default memory of loads. With 128 MB, 6 of the 32 windows of a backfill into a lake failed (decision 0042).
     limits: limitsOf(raw.limits, lake === undefined ? '128MB' : '256MB'),
     source: {
       ...(file !== undefined && { file }),
@@ -157,7 +157,7 @@ function resolveReport(report: RegisteredReport, raw: RawConfig, onlyReports: re
   }
 }
 
-/** Removes empty filters: an empty filter means all values (spec §4, rule 3), as if there were no filter. */
+/** Removes empty filters: an empty filter means all values (spec §4, rule 3), the same as no filter. */
 const withoutEmpty = (filters: Readonly<Record<string, unknown>>) =>
   Object.fromEntries(Object.entries(filters).filter(([, value]) => !(Array.isArray(value) && value.length === 0)))
 
@@ -176,7 +176,7 @@ function rhythmOf(every: string): Rhythm {
 const reconcileOf = ({ perRecord }: Declaration, every: string): { reconcile?: Rhythm } =>
   perRecord !== undefined || every === 'never' ? {} : { reconcile: rhythmOf(every) }
 
-/** Returns why the report is off, or undefined if it is on. `enabled: false` comes before all other reasons. */
+/** Returns why the report is off, or undefined if it is on. `enabled: false` takes precedence over other reasons. */
 function offReasonOf(
   { name, currency, perRecord }: Declaration,
   { enabled, entities = [] }: RawReport,

@@ -15,7 +15,7 @@ export interface ReceiverConfig {
   readonly format: keyof typeof RECEIVER_SECRETS
   /** The address to post to. For Slack, `secret` is the address. Only its host is printed: the rest can be secret. */
   readonly webhook?: URL
-  /** The signing key, the address of a Slack webhook, or the integration key of PagerDuty. */
+  /** The signing key, the Slack webhook's address, or the PagerDuty integration key. */
   readonly secret: Secret
   /** If undefined, the receiver gets messages about all reports. */
   readonly reports?: readonly ReportName[]

@@ -40,7 +40,7 @@ function plain(value: unknown): unknown {
   )
 }
 
-/** Returns the parser's message without its quotations from the file, because the file can contain a secret. */
+/** Returns the parser's message without the text that it quotes from the file, which can contain a secret. */
 function messageOf(error: YAMLError): string {
   if (error.code === 'DUPLICATE_KEY') return 'a key is there twice'
   if (error.code === 'TAG_RESOLVE_FAILED' || error.code === 'BAD_COLLECTION_TYPE')
