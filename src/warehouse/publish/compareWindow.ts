@@ -6,7 +6,7 @@ import { stampSql } from '../tables/tables.ts'
 
 const KEYS_NAMED_MAX = 20
 
-/** How many rows differ between service and copy, and the keys of up to `KEYS_NAMED_MAX` of them. */
+/** How many rows differ between the service and the copy, and the keys of up to `KEYS_NAMED_MAX` of them. */
 export interface Deviation {
   readonly rows: number
   readonly keys: readonly string[]

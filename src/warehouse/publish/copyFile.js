@@ -9,7 +9,7 @@ import { isLocal, patchRetired } from './patchRetired.js'
 
 const [, , from = '', temporary = '', retired = ''] = process.argv
 
-// Standard input ends when the writing process dies. Another process can then change the file, so this copy ends.
+// Standard input ends when the writer dies. Another process can then change the file, so this process stops copying.
 process.stdin.on('end', () => {
   rmSync(temporary, { force: true })
   process.kill(process.pid, 'SIGKILL')

@@ -37,7 +37,7 @@ export async function headersOf(/** @type {import('node:fs/promises').FileHandle
   return { bytes, main, blockBytes: isKnown ? blockBytes : undefined, blocks: Number(newer[BLOCKS]) }
 }
 
-/** Returns the numbers of blocks with a wrong checksum; [-1] if the headers are damaged or have an unknown format. */
+/** Returns the numbers of blocks with a wrong checksum, or [-1] if the headers are damaged or in an unknown format. */
 export async function damagedBlocks(/** @type {import('node:fs/promises').FileHandle} */ file) {
   const { blockBytes, blocks } = await headersOf(file)
   if (blockBytes === undefined) return [-1]

@@ -1,4 +1,4 @@
-/** Writes the published copy as Parquet files. Keeps replaced files until the next export, because readers use them. */
+/** Writes the published copy as Parquet files. Keeps replaced files until the next export, in case readers use them. */
 import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type ReportName, reportOf } from '../../../schema/index.ts'
@@ -22,7 +22,7 @@ export interface ExportOrder {
 export interface ExportResult {
   readonly to: string
   readonly manifest: Manifest
-  /** False if the folder already contained this state of the copy. Then no file was written. */
+  /** False if the folder already contained this state of the copy, so that no file was written. */
   readonly replaced: boolean
   readonly written: ReadonlySet<string>
 }

@@ -9,11 +9,11 @@ import { MANIFEST } from './exportManifest.ts'
 
 const MARKER = '.tidemark-export'
 const LOCK = '.tidemark-export.lock'
-/** The folder to which DuckDB writes data that does not fit into memory while it sorts. */
+/** Where DuckDB, while sorting, writes data that does not fit into memory. */
 export const SPILL = '.tidemark-export.spill'
 const MARKER_TEXT = `This folder is written by "tidemark export". ${MANIFEST} names the files that belong together; other files come and go.\n`
 
-/** Creates and locks the folder until disposal. Throws EXPORT_REFUSED if it has foreign files or is already locked. */
+/** Creates and locks the folder until disposal. Throws EXPORT_REFUSED if it has others' files or is already locked. */
 export async function claimFolder(to: string): Promise<AsyncDisposable> {
   makeFolder(to)
   await checkOwn(to)

@@ -46,7 +46,7 @@ const ManifestShape = z.object({
   reports: z.array(z.string()),
   marks: z.array(z.object({ report: z.string(), scope: z.string(), mark: z.string(), value: z.string() })),
   tables: z.array(Table),
-  /** Files that only an earlier manifest names. Readers of that manifest can still open these files. */
+  /** Files named only by an earlier manifest. Readers of that manifest can still open these files. */
   retired: z.array(z.string()),
 })
 

@@ -11,12 +11,12 @@ import { storedPrivacyRules } from '../books/coverage.ts'
 import { countOf, type Sql, name, names, text } from '../database/sql.ts'
 import type { ExportedFile, ExportedTable } from './exportManifest.ts'
 
-/** Minimum number of keys in a range. The file of such a range is several megabytes in size. */
+/** Minimum number of keys in a range. A range of this size makes a file of several megabytes. */
 const WIDTH_MIN = 100_000n
 const WIDTH_GROWTH = 10n
-/** The export makes new ranges wider until a table has at most this number of ranges. */
+/** When choosing a width, the export widens the ranges until a table has at most this many. */
 const RANGES_WANTED_MAX = 200
-/** If a table has more ranges than this, the export chooses a new width and writes all files of the table again. */
+/** If a table has more ranges than this, the export chooses a new width and rewrites all of the table's files. */
 const RANGES_MAX = 1_000
 
 export interface ReportExport {
@@ -33,7 +33,7 @@ interface DividedTable {
   readonly column: string
   readonly width: bigint
   readonly key: readonly string[]
-  /** New privacy rules remove values but do not change load numbers. So fingerprints also contain the privacy rules. */
+  /** New privacy rules remove values without changing load numbers, so fingerprints include the rules as well. */
   readonly rules: readonly string[]
 }
 
@@ -104,7 +104,7 @@ interface Range extends Omit<ExportedFile, 'path' | 'bytes'> {
 /** Returns the ranges that have rows. A table without rows has one range, whose file contains only the columns. */
 async function rangesOf(sql: Sql, { stored, column, width, rules }: DividedTable): Promise<Range[]> {
   const layout = [stored.columns.map(({ name, type }) => `${name} ${type}`).join(), ...rules].join('\n')
-  // When a version ends, its load number does not change. So the fingerprint also contains the times of validity.
+  // A version that ends keeps its load number, so the fingerprint also includes the times of validity.
   const validity = ', count(_valid_to), sum(epoch_us(_valid_from)), sum(epoch_us(_valid_to))'
   const rows = await sql.rows<Record<'first' | 'low' | 'high' | 'state', string> & Pick<Range, 'rows' | 'deleted'>>(`
     SELECT "~low"::VARCHAR AS first, min(${name(column)})::VARCHAR AS low, max(${name(column)})::VARCHAR AS high,

@@ -1,6 +1,6 @@
 /**
  * Updates the retired copy, which is the file that was published before the current copy. Only blocks that differ
- * from the warehouse are written. All bytes are compared, because different blocks can have equal checksums.
+ * from the warehouse are written. All bytes are compared, because different blocks can have the same checksum.
  * If another process can still read the retired copy, nothing is written. The whole warehouse is then copied instead.
  */
 import { spawn } from 'node:child_process'

@@ -1,7 +1,7 @@
 /**
  * Publishes the warehouse as a file that readers open. A child process copies the warehouse: if this process opened and
- * closed the file again, DuckDB's lock would end. The previous copy is kept as the retired copy. The next publication
- * writes only changed blocks to it.
+ * closed the file again, DuckDB would lose its lock. The previous copy is kept as the retired copy, to which the next
+ * publication writes only changed blocks.
  */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -41,17 +41,17 @@ interface CopyReport extends CopyWay {
 
 export interface PublishResult {
   readonly path: string
-  /** False if the copy already had the state of the warehouse. Then no new copy was made. */
+  /** False if the copy was already up to date, so that no new copy was made. */
   readonly replaced: boolean
   readonly copied?: CopyWay
 }
 
-/** Publishes a copy. Throws PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED, WAREHOUSE_CORRUPT and keeps the old copy. */
+/** Publishes a copy. Keeps the old copy on PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED or WAREHOUSE_CORRUPT. */
 export async function publish(database: Database, to: string, by: PublishBy): Promise<PublishResult> {
   if (database.damage !== undefined) throw database.damage
   const place = await placeFor(to, database.path)
   const state = await stateOf(database)
-  // Opening the copy takes longer than copying a few changed blocks, so the copy is opened only if it may be equal.
+  // Opening the copy takes longer than copying a few changed blocks, so it is opened only if it may be up to date.
   const mayBeEqual = existsSync(place) && (published.get(database) ?? state) === state
   if (mayBeEqual && (await stateOfFile(place)) === state) return { path: to, replaced: false }
   await database.transaction(commentForReaders)
@@ -63,7 +63,7 @@ export async function publish(database: Database, to: string, by: PublishBy): Pr
   return { path: to, replaced: true, copied }
 }
 
-/** The state that was last published by this process. */
+/** The state that this process published last. */
 const published = new WeakMap<Database, string>()
 
 async function placeFor(to: string, warehouse: string): Promise<string> {
@@ -82,7 +82,7 @@ async function placeFor(to: string, warehouse: string): Promise<string> {
   )
 }
 
-/** Returns the path behind a symbolic link, so that a publication replaces the file and not the link. */
+/** Returns the file that a symbolic link points to, so that publishing replaces the file and not the link. */
 async function behindLinks(path: string): Promise<string> {
   try {
     return await realpath(path)
@@ -93,7 +93,7 @@ async function behindLinks(path: string): Promise<string> {
   }
 }
 
-/** Returns a text that changes with the tables and the state of runs. A copy with the same text is up to date. */
+/** Returns text that changes whenever the tables or the state of runs do. A copy with the same text is up to date. */
 export const stateOf = async (database: Database): Promise<string> =>
   (await onlyRow<{ state: string }>(database, STATE)).state
 
