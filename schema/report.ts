@@ -35,7 +35,7 @@ export interface Collection extends z.infer<typeof Collection> {}
 
 const RequestColumn = z.readonly(z.strictObject({ column: columnName, type: FieldType, meaning: word }))
 
-/** The two request parameters that limit a range of time. Rows at both limits are included (spec §4, rule 1). */
+/** The two request parameters that bound a time range. Rows at both bounds are included (spec §4, rule 1). */
 const window = { since: word, until: word }
 
 /** The usual names of the paging parameters and of an envelope's fields for the rows and their total (spec §2). */
@@ -64,7 +64,7 @@ export const Declaration = z.readonly(
     scope: word.optional(),
     /** The columns that identify a row. Example: `['order_id']`. */
     key: columnNames.min(1, 'must name the columns that identify a row').readonly(),
-    /** Columns for values that are in the request and not in the row: the requested currency or record. */
+    /** Columns for values that are in the request but not in the row: the requested currency or record. */
     asked: z.array(RequestColumn).readonly().default([]),
     /** The fields of a row, by name. Other fields become columns whose types are derived from their values. */
     fields: z.readonly(z.record(z.string(), Field)),
@@ -100,7 +100,7 @@ export type PageNames = Declaration['pages']
 
 const DEFAULTS = { asked: [], newerBy: [], deletes: 'none', expand: {}, filters: {} } as const
 
-/** Returns a report's declaration, frozen and with defaults. The file of a report exports the result. */
+/** Returns a report's declaration, frozen and with defaults. A report's file exports the result. */
 export function defineReport<const D extends DeclarationInput>(declaration: D): Declaration & D {
   return Object.freeze({ ...DEFAULTS, ...declaration, pages: { ...PAGES, ...declaration.pages } }) as Declaration & D
 }
@@ -112,9 +112,9 @@ const field =
 
 /** Returns an integer field (BIGINT). `meaning` becomes the column's comment. `also` lists other names of the field. */
 export const integer = field('integer')
-/** Returns a field with an exact decimal number (DECIMAL(38,9)). */
+/** Returns a field for exact decimal numbers (DECIMAL(38,9)). */
 export const decimal = field('decimal')
-/** Returns a field with a time (TIMESTAMPTZ). A time without a zone is UTC. */
+/** Returns a field for times (TIMESTAMPTZ). A time without a zone is UTC. */
 export const dateTime = field('date-time')
 /** Returns a text field (VARCHAR). */
 export const string = field('string')
@@ -128,6 +128,6 @@ export const many = (field: string): Collection => ({ field, holds: 'many' })
 /** Returns a collection: `field` of each row contains one object, or null. */
 export const one = (field: string): Collection => ({ field, holds: 'one' })
 
-/** Returns a collection with many items for each of these flags of `expand`. Its field is named like its flag. */
+/** Returns a collection of many items for each of these `expand` flags, in the field of the same name. */
 export const manyOf = <const F extends readonly string[]>(...flags: F): Record<F[number], Collection> =>
   Object.fromEntries(flags.map((flag) => [flag, many(flag)])) as Record<F[number], Collection>

@@ -1,6 +1,6 @@
 /** The list of all errors. Callers compare `code` or `retry`, never the message. No error contains a secret. */
 
-/** `never`: the call fails again until somebody acts. `transient`: the call can succeed later. */
+/** `never`: the call keeps failing until somebody acts. `transient`: the call may succeed later. */
 export type Retry = 'never' | 'transient'
 
 const CODES = {
@@ -74,7 +74,7 @@ const CODES = {
   UNEXPECTED: { retry: 'transient' },
 } as const satisfies Record<string, { retry: Retry; usage?: true }>
 
-/** What has failed. docs/ERRORS.md describes the causes and the cure of each code. @useDeclaredType */
+/** What failed. docs/ERRORS.md describes each code's causes and cure. @useDeclaredType */
 export type ErrorCode = keyof typeof CODES
 
 /** All values of `ErrorCode`. */
@@ -110,7 +110,7 @@ export class SyncError extends Error {
     this.data = details.data ?? {}
   }
 
-  /** True for an error of configuration or usage. It ends the program with exit code 2, other errors with 1. */
+  /** True for a configuration or usage error, which ends the program with exit code 2. Other errors end it with 1. */
   get isUsage(): boolean {
     return 'usage' in CODES[this.code]
   }

@@ -33,7 +33,7 @@ export function openRunLogs(directory: string, clock: Clock) {
   let beganHour = false
   const hasRoom = (runId: string): boolean => {
     const count = (lineCounts.get(runId) ?? 0) + 1
-    // A map keeps the order of insertion. So this run moves to the end, and the first run has the oldest last line.
+    // A map keeps insertion order, so this run moves to the end, and the first run has the oldest last line.
     lineCounts.delete(runId)
     lineCounts.set(runId, count)
     const [oldest] = lineCounts.keys()
@@ -58,7 +58,7 @@ export function openRunLogs(directory: string, clock: Clock) {
     /** Stores a log line of a run. Never throws, because a full disk must not end the run. */
     take: (line: string): void => {
       const found = /"runId":"([^"]+)"/.exec(line)?.[1]
-      // Copies the text. V8 stores a part of a string as a reference, so each run would keep a log line in memory.
+      // Copies the text: V8 stores a substring as a reference, so each run would keep a whole log line in memory.
       const runId = found && Buffer.from(found).toString()
       if (runId === undefined || !hasRoom(runId)) return
       try {
@@ -120,7 +120,7 @@ export async function lastRunOf(directory: string, report: string): Promise<stri
   return lastRun
 }
 
-/** Ignores an incomplete line, which remains if the process was killed while it wrote the line. */
+/** Ignores an incomplete line, left behind when the process was killed while writing the line. */
 function parsed(text: string): RunLine[] {
   return text.split('\n').flatMap((line) => {
     const value = attempt(() => JSON.parse(line) as RunLine | null, null)

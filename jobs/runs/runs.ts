@@ -105,7 +105,7 @@ export class Runs {
   }
 }
 
-/** Returns whether the run may have changed rows. A failed run may have loaded a part of its window. */
+/** Returns whether the run may have changed rows. A failed run may have loaded part of its window. */
 export const changedRows = ({ figures, error }: ReportOutcome): boolean =>
   error !== undefined || figures.inserted + figures.updated + figures.deleted + figures.rejected > 0
 

@@ -3,7 +3,7 @@ import type { BudgetSettings } from '../plan/requestBudget.ts'
 import { counted, duration, grouped } from '../words.ts'
 import type { Standing } from './standing.ts'
 
-/** Returns sentences about the requests of 24 hours and the budget's effect. Undefined if no counts are stored. */
+/** Returns sentences about the last 24 hours' requests and the budget's effect. Undefined if no counts are stored. */
 export function budgetText(
   standings: readonly Standing[],
   budget: Pick<BudgetSettings, 'requestsPerDay'>,

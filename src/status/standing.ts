@@ -73,7 +73,7 @@ const standingsSql = (registry: string) => `
 export async function standingsOf(database: Pick<Database, 'rows'>, config: RequestConfig): Promise<Standing[]> {
   const rows = await database.rows<Row>(standingsSql(`[${reportNames.map(text).join(', ')}]`))
   const coverage = await coverageOf(database, config)
-  // A file of an older layout has no table of requests, so this query fails there.
+  // A file with an older layout has no table of requests, so this query fails there.
   const plan = budgetOf(await requestUse(database).catch(() => []), config)
   const requests = new Map(
     plan.map(({ report, plannedMs, dueAt, used, needed, forecast }) => [
