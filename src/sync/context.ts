@@ -1,4 +1,4 @@
-/** The dependencies of a run: client, warehouse, clock and others. The caller (or a simulation) opens them. */
+/** The dependencies of a run, such as the client, warehouse and clock. The caller (or a simulation) opens them. */
 import { z } from 'zod'
 import { Report } from '../../schema/index.ts'
 import type { BudgetSettings } from '../plan/requestBudget.ts'

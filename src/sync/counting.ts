@@ -15,7 +15,7 @@ import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 import { serviceClock } from './walk/serviceClock.ts'
 
 const RANGES_MAX = 8
-/** After this many comparisons that found no cause for the difference, comparisons stop for `STOPPED_MS`. */
+/** Comparisons stop for `STOPPED_MS` after this many of them found no cause for the difference. */
 const FAILURES_MAX = 3
 const STOPPED_MS = DAY_MS
 

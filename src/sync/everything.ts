@@ -1,4 +1,4 @@
-/** Reads all rows of a report: in its first run, in a reconcile, after a reset and after some changed settings. */
+/** Reads all rows of a report: in its first run, in a reconcile, after a reset and after some changes of settings. */
 import { DAY_MS, earliest, type Instant, plusMs } from '../instant.ts'
 import { KeySet } from '../plan/keySet.ts'
 import { type Span, splitAt, youngFrom } from '../plan/spans.ts'

@@ -55,7 +55,7 @@ const FILE_ERRORS: readonly ErrorCode[] = ['LOAD_REFUSED', 'UNEXPECTED']
 export class Intake implements AsyncDisposable {
   readonly catalog: ObjectCatalog
   readonly figures = noFigures()
-  /** Why rows are read, such as for a backfill. The caller commits all added rows before it changes this value. */
+  /** Why rows are being read, such as for a backfill. Callers commit all added rows before they change this value. */
   source: RowSource
   readonly #context: WalkContext
   readonly #options: IntakeOptions

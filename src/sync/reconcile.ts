@@ -22,7 +22,7 @@ const EARLIEST = parseInstant('1970-01-01T00:00:00Z') as Instant
 export interface ReconcileOptions {
   readonly runId: string
   readonly allowMassDelete: boolean
-  /** Executes the incremental run before the reconcile. In a worker, it first waits for an active incremental run. */
+  /** Runs the incremental run that precedes the reconcile. In a worker, waits for an active incremental run first. */
   readonly before?: () => Promise<ReportRun>
 }
 
@@ -103,7 +103,7 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   if (isBounded) return
   const total = await totalNow(reading)
   if (total === (await context.warehouse.books.reconciledRows(open.reconcileId))) return
-  // The counts differ. Either rows were added or removed meanwhile, or rows without a creation time were not read.
+  // The counts differ: rows were added or removed in the meantime, or rows without a creation time were not read.
   if ((await totalOfCreated(reading)).kind !== 'dated') await readUnbounded(reading)
 }
 

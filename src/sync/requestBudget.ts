@@ -1,4 +1,4 @@
-/** Decides whether scheduled work may begin, so that the request budget is not exceeded. */
+/** Decides whether scheduled work may begin without exceeding the request budget. */
 import type { ReportName } from '../../schema/index.ts'
 import { budgetOf, hasRoom, isDue } from '../plan/requestBudget.ts'
 import type { SyncContext } from './context.ts'

@@ -146,7 +146,7 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
   })
 }
 
-/** Returns the values that the request for these rows contained, for example the currency or the record. */
+/** Returns the values that were in the request for these rows, such as the currency or the record. */
 function columnsOf({ asked }: Declaration, scope: string): StagedPage['asked'] {
   const values = scope.split(':')
   return Object.fromEntries(asked.map(({ column }, n) => [column, values[n] ?? '']))

@@ -118,7 +118,7 @@ class Trail {
   readonly #failed = new Map<string, SyncError>()
   readonly #followed = new Set<Subject>()
   #isAnyRead = false
-  /** Number of the first page (0 or 1). Undefined until it has been learned from a record with several pages. */
+  /** Number of the first page (0 or 1). Undefined until a record with several pages has revealed the number. */
   #firstNumber: PagingProfile['firstNumber']
 
   constructor(context: SyncContext, { declaration, intake }: { declaration: Declaration; intake: Intake }) {

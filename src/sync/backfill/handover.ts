@@ -46,7 +46,7 @@ interface PulledLoad {
   readonly requests: BackfillLoad['requests']
 }
 
-/** Describes a proven window. Its rows are in the files of `directory`, and this object is in `manifest.json` there. */
+/** Describes a proven window. The files in `directory` contain its rows, and `manifest.json` contains this object. */
 export interface PulledWindow {
   readonly version: number
   readonly ask: PullAsk

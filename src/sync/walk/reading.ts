@@ -169,7 +169,7 @@ type CreationTotal =
   | { readonly kind: 'dated'; readonly total: number }
   | { readonly kind: 'undated' | 'unknown'; readonly total?: undefined }
 
-/** Compares the total by creation time with the total of all rows. If they are equal, all rows have a creation time. */
+/** Compares the total by creation time with the total of all rows. If both match, all rows have a creation time. */
 export async function totalOfCreated(reading: Reading): Promise<CreationTotal> {
   const { context, plan } = reading
   let kind: 'undated' | 'unknown' = 'unknown'

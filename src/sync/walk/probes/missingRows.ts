@@ -1,4 +1,4 @@
-/** Tests whether the service has rows that the walks did not return, although the walks seem complete. */
+/** Tests whether the service has rows that the walks did not return, even though the walks seem complete. */
 import { earliest, type Instant, latest } from '../../../instant.ts'
 import type { NarrowerFinding } from '../../../plan/slice.ts'
 import type { Span } from '../../../plan/spans.ts'
