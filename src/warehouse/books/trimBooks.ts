@@ -9,7 +9,7 @@ export type TrimResult = Readonly<Record<'runs' | 'windows' | 'loads', number>>
 const COUNTS = `SELECT (SELECT count(*) FROM tidemark.runs) AS runs, (SELECT count(*) FROM tidemark.windows) AS windows,
   (SELECT count(*) FROM tidemark.loads) AS loads`
 
-/** Removes old runs, loads and other records, and merges old windows. Returns how many rows each table lost. */
+/** Removes old runs, loads and other records, and merges old windows. Counts the removed runs, windows and loads. */
 export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> {
   const { runs, windows, loads } = await onlyRow<TrimResult>(sql, COUNTS)
   const ended = `SELECT backfill_id FROM tidemark.backfills WHERE ended_at < ${time(before)} AND state IN ('done', 'cancelled')`
@@ -68,7 +68,7 @@ async function removeLoads(sql: Sql, before: Instant): Promise<void> {
     FROM duckdb_columns() JOIN duckdb_tables() USING (database_name, schema_name, table_name)
     WHERE database_name = current_database() AND column_name IN ('load_id', '_load_id') AND table_name <> 'loads'
       AND (schema_name = 'tidemark' OR ${!inLake})`)
-  // Searches one table at a time. A search of all tables at once would need memory in proportion to their number.
+  // Searches one table at a time, because the memory for a search of all tables would grow with their number.
   for (const search of searches) await sql.run(search.sql)
   await sql.run('DELETE FROM tidemark.loads WHERE load_id IN (FROM old_loads); DROP TABLE old_loads')
 }
