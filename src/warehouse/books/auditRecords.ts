@@ -79,7 +79,7 @@ export function recordsToReadAgain(sql: Sql, ask: RecordsRequest & { again: Inst
   return recordsWhere(sql, ask, `WHERE ${again} ORDER BY f.ask_after DESC NULLS LAST, k.id DESC LIMIT ${ask.limit}`)
 }
 
-/** Returns the record whose trail was read last, or undefined. If a run can read no trail, it tries this one. */
+/** Returns the record whose trail was read last, or undefined. If a run cannot read any trail, it tries this one. */
 export async function lastReadRecord(sql: Sql, ask: RecordsRequest): Promise<DueRecord | undefined> {
   const which = 'WHERE m.value IS NOT NULL AND x.scope IS NULL ORDER BY f.asked_at DESC NULLS LAST LIMIT 1'
   return (await recordsWhere(sql, ask, which))[0]

@@ -29,7 +29,7 @@ export const MISFITS = 'SELECT report, count(*) AS misfits FROM tidemark.misfits
 export const joinPerReport = (alias: string, columns: string, from: string): string =>
   `LEFT JOIN (SELECT report, ${columns} FROM tidemark.${from} GROUP BY report) ${alias} USING (report)`
 
-/** Returns a SQL join that adds `late_rows` and `largest_lateness` of each report in the last `hours`. */
+/** Returns a SQL join that adds each report's `late_rows` and `largest_lateness` for the last `hours`. */
 export const joinLateRows = (alias: string, hours: number): string =>
   joinPerReport(
     alias,

@@ -9,7 +9,7 @@ import { type Cursor, currentCursor, CURSOR_SQL, loadOf, START } from './cursor.
 const LOADS_LISTED_MAX = 1_000
 
 export interface NewDataRequest {
-  /** How far the receiver has already read each report. A report without a cursor is reported from its beginning. */
+  /** How far the receiver has already read each report. A report without a cursor is reported from the beginning. */
   readonly cursors: Readonly<Partial<Record<ReportName, Cursor | undefined>>>
   readonly reports?: readonly ReportName[] | undefined
 }

@@ -90,7 +90,7 @@ export const lockedError = (path: string, where: string): SyncError =>
 
 const firstLine = (message: string): string => message.split('\n')[0] ?? ''
 
-/** These errors can quote a row that contains the word "checksum". So the word alone does not prove damage. */
+/** These errors can quote a row that contains the word "checksum", so the word alone does not prove damage. */
 const QUOTES_ANY_TEXT = /^(Conversion|Invalid Input|Binder|Catalog|Parser|Constraint) Error/
 
 function isCorrupt(message: string): boolean {

@@ -110,7 +110,7 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   run(sql: string, values?: readonly SqlValue[]): Promise<void> {
-    // A single statement can also conflict with another process, so it runs in a transaction, which can be retried.
+    // Even a single statement can conflict with another process, so it runs in a transaction, which can be retried.
     if (this.isShared && /^\s*(?:INSERT|UPDATE|DELETE)\b/.test(sql))
       return this.transaction((once) => once.run(sql, values))
     return this.#inTurn(() => this.#execute(sql, values))

@@ -201,7 +201,7 @@ export async function upgradeLake(
   return copy
 }
 
-/** Copies all tables of a catalogue in PostgreSQL to a new schema of the same database. */
+/** Copies all tables of a PostgreSQL catalogue to a new schema in the same database. */
 async function copyTables(sql: Database, at: string, copy: string): Promise<void> {
   await sql.run(`ATTACH ${text(withTimeouts(at))} AS catalogue (TYPE postgres)`)
   const statements = `DO $do$ DECLARE t text; BEGIN CREATE SCHEMA ${copy};

@@ -49,7 +49,7 @@ const COPIES_OF_A_ROW = 14
 /** Memory needed to replace 2,048 rows, as a multiple of their size. DuckDB keeps several copies of them in memory. */
 const COPIES_OF_A_VECTOR = 5
 const ROWS_OF_A_VECTOR = 2_048
-/** Maximum increase of the memory limit for long rows. At the default limit, the process then needs less than 1 GiB. */
+/** How much long rows may raise the memory limit. At the default limit, the process then needs less than 1 GiB. */
 const LONG_ROWS_MIB_MAX = 384
 
 /** Retries the failed `work` with a higher memory limit. Rethrows `failure` if long rows did not cause it. */

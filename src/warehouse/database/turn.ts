@@ -32,7 +32,7 @@ export async function takeTurn(run: Run, lake: string): Promise<AsyncDisposable>
     set_config('idle_in_transaction_session_timeout', '${SILENT_S_MAX}s', true)`
   const problem = `other workers kept the lock of the lake for ${(WAITS_MAX * WAIT_S_MAX) / 60} minutes`
   const cure = 'This load stored nothing; the next run reads its rows again. Let fewer workers load into this lake.'
-  // The SELECT takes the lock if it is free and nobody waits. Otherwise, WAIT waits for it, and the SELECT is repeated.
+  // The SELECT takes the lock if it is free and nobody is waiting. Otherwise, WAIT waits, and the SELECT is repeated.
   for (let waits = 0; ; waits += 1) {
     const [row] = await ask(`SELECT ${limits}, pg_try_advisory_xact_lock(${LOCK}) AS taken`)
     if (row?.taken === true) break

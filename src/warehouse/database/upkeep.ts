@@ -25,7 +25,7 @@ const UNUSED_KEPT_MS = DAY_MS
 /** How many files, snapshots and catalogue rows a lake has, and the total size of its files. */
 export type LakeFigures = Readonly<Record<'files' | 'bytes' | 'snapshots' | 'catalogue_rows', number>>
 
-/** The record of the last upkeep of a lake. */
+/** The record of a lake's last upkeep. */
 export interface LakeUpkeep {
   readonly began_at: string
   /** Null while the upkeep is running, or if its worker was killed. */
@@ -41,7 +41,7 @@ export interface UpkeepOptions {
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>
   readonly snapshotsMs: number
   readonly signal: AbortSignal
-  /** True if an operator requested this upkeep. It then starts even if another upkeep ended recently. */
+  /** True if an operator requested this upkeep. It then starts even if a recent upkeep has already ended. */
   readonly isOrdered?: boolean
 }
 
@@ -148,7 +148,7 @@ async function figuresOf(sql: Sql): Promise<LakeFigures> {
 
 /**
  * The name of a DuckLake function, and a query for its arguments. If the query returns NULL, the step does nothing. A
- * step with `table` is left to the next upkeep while the catalogue has deletions of this table's rows.
+ * step with `table` is left for the next upkeep while the catalogue has deletions of this table's rows.
  */
 type Step = readonly [name: string, query: string, table?: number]
 
