@@ -10,7 +10,7 @@ export interface DbtInput {
   readonly books: readonly BookTable[]
   /** Tables and views of schema `history`. Empty if no report keeps a history. */
   readonly histories: readonly BookTable[]
-  /** The milliseconds between the runs of each enabled report. Undefined for a report with a cron line. */
+  /** Milliseconds between the runs of each enabled report. Undefined for a report with a cron line. */
   readonly everyMs: ReadonlyMap<string, number | undefined>
 }
 

@@ -1,4 +1,4 @@
-/** Lists all reports: those of the specification, and those that the setting `reports_from` adds. */
+/** Lists all reports: those in the specification, and those added by the setting `reports_from`. */
 import { z } from 'zod'
 import type { Declaration } from './report.ts'
 import { auditEntries } from './reports/auditEntries.ts'

@@ -48,7 +48,7 @@ export interface StorageAccess<Key = Secret> extends Readonly<Record<'endpoint' 
   readonly keys: readonly Key[]
 }
 
-/** Returns all spellings of a secret to mask: in text, JSON, URLs, HTML and Base64. The longest is first. */
+/** Returns all spellings of a secret to mask (in text, JSON, URLs, HTML and Base64), longest first. */
 export function spellingsOf(value: string): string[] {
   if (value === '') return []
   const inUrl = encodeURIComponent(value)

@@ -14,7 +14,7 @@ import type { Requests } from '../queue/requests.ts'
 
 const WINDOWS_AT_ONCE = 2
 
-/** Makes this process a puller, which takes jobs of backfill windows from the queue. */
+/** Makes this process a puller, which takes jobs for backfill windows from the queue. */
 export function consumeWindows(consumers: JobConsumers, puller: PullerContext): void {
   const { requests: _, ...context } = puller
   const lastBackfillEpochs = new Map<ReportName, number>()

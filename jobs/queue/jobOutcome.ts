@@ -20,7 +20,7 @@ export function verdictOf(error: SyncError, abortReason?: string, waitsFor: read
   return error.retry === 'never' ? 'give up' : 'try again'
 }
 
-/** Returns whether another run replaces this run. Commands that wait for this run then wait for the other run. */
+/** Returns whether another run replaces this one. Commands that wait for this run then wait for the other run. */
 export const isDropped = (error: SyncError | undefined, signal: AbortSignal): boolean =>
   error !== undefined && verdictOf(error, signal.aborted ? asSyncError(signal.reason).message : undefined) === 'drop'
 

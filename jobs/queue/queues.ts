@@ -60,5 +60,5 @@ export const JOB_OPTIONS = {
   control: { attempts: 1 },
 } as const satisfies Record<QueueName, JobsOptions>
 
-/** The largest accepted difference between the clocks of two machines. A larger difference means a wrong clock. */
+/** The largest accepted difference between two machines' clocks. A larger difference means that a clock is wrong. */
 export const CLOCKS_APART_MS_MAX = 5 * MINUTE_MS

@@ -16,7 +16,7 @@ const KINDS: Readonly<Record<string, ServerAddress['kind']>> = {
   'postgresql:': 'postgres',
 }
 
-/** Returns the kind and the address of the store. Throws CONFIG_INVALID for an unknown kind. */
+/** Returns the store's kind and address. Throws CONFIG_INVALID for an unknown kind. */
 export function addressOf(setting: string): StoreAddress {
   if (setting === 'embedded') return { kind: 'embedded', shown: 'embedded' }
   const url = URL.parse(setting)

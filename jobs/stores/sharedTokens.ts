@@ -18,7 +18,7 @@ export interface SharedValues {
   write(name: string, text: string, ms: number): Promise<void>
   /** If no value has this name, writes the value and returns true. If several processes call at once, one gets true. */
   claim(name: string, text: string, ms: number): Promise<boolean>
-  /** If the value still equals `text`, lets it expire `ms` from now. Otherwise returns false. */
+  /** Makes the value expire `ms` from now if the value still equals `text`. Otherwise returns false. */
   renew(name: string, text: string, ms: number): Promise<boolean>
   remove(name: string, text: string): Promise<void>
   /** Stores an empty value that expires `ms` from now. A value that expires later is not overwritten. */
@@ -106,7 +106,7 @@ export function sharedTokens(options: SharedTokensOptions): TokenStore {
 /** A decrypted token is not validated, because only a Tidemark process can have encrypted it. */
 type TokenContent = Pick<StoredToken, 'lifetimeMs' | 'scopes'> & { readonly accessToken: string }
 
-/** Returns the pauses, such as those of a Retry-After, that all processes of the store obey. */
+/** Returns the pauses that all processes of the store obey, such as those for a Retry-After. */
 export function sharedPauses(values: SharedValues, identity: string): SharedPauses {
   const name = `pause:${identityHash(identity)}`
   return {

@@ -36,7 +36,7 @@ export const openWarehouseToRead = ({ warehouse, lake, limits: { queryMemory: me
     ? openToRead(() => Database.open(warehouse, { memory, readOnly: true }))
     : openLakeToRead(lake, { memory })
 
-/** Returns whether the warehouse file exists. For a lake, returns true without a check. */
+/** Returns whether the warehouse file exists. For a lake, returns true without checking. */
 export const mayExist = ({ warehouse, lake }: Config): boolean => lake !== undefined || isThere(warehouse)
 
 export interface Newest {

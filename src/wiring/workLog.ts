@@ -1,4 +1,4 @@
-/** Logs each walk, request, load and publication at level debug. */
+/** Logs each walk, request, load and publication at debug level. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
