@@ -39,7 +39,7 @@ export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('reset'), reports, empty: z.boolean().optional() }),
   z.strictObject({ do: z.literal('retype'), column: z.string(), type: z.enum(chosenTypes) }),
 ])
-/** An operation that makes changes. The warehouse's owner runs it, or the caller if there is none. @useDeclaredType */
+/** An operation that makes changes. The warehouse's owner runs it or, without one, the caller. @useDeclaredType */
 export type ActingRequest = z.infer<typeof ActingRequest>
 
 export const OperationRequest = z.discriminatedUnion('do', [
@@ -58,7 +58,7 @@ export type OperationName = OperationRequest['do']
 export type RequestOf<Name extends OperationName> = Extract<OperationRequest, { do: Name }>
 
 export const Problem = z.looseObject({ code: z.string(), message: z.string(), cure: z.string() })
-/** An error in an answer. The fields are those of `SyncError`. */
+/** An error in an answer, with the same fields as a `SyncError`. */
 export interface Problem extends z.infer<typeof Problem> {}
 
 export const problemOf = (error: SyncError): Problem => Problem.parse(error.toJSON())

@@ -1,4 +1,4 @@
-/** Requests runs and waits until they end. Ignores runs that began before the request: they can miss new rows. */
+/** Requests runs and waits until they end. Ignores runs that began before the request: they may miss new rows. */
 import type { RunKind, Runs } from '../../jobs/runs/runs.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import type { ReportName } from '../../schema/index.ts'

@@ -25,7 +25,7 @@ export interface Host {
 export async function openSurroundings({ config, clock, env, openLog }: Host): Promise<Surroundings> {
   await using opening = new AsyncDisposableStack()
   const runLogs = openRunLogs(runLogsOf(config.warehouse), clock)
-  // If no worker runs, processes like this one must delete old log files. They do so at most once an hour.
+  // If no worker is running, processes like this one must delete old log files. They do so at most once an hour.
   opening.defer(async () => {
     if (runLogs.beganHour()) await runLogs.trim(minusMs(clock.now(), config.historyMs))
   })

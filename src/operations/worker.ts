@@ -1,4 +1,4 @@
-/** The connection to the worker that owns the warehouse: by its socket or, between machines, by the shared queue. */
+/** The connection to the worker that owns the warehouse: its socket or, from another machine, the shared queue. */
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { ANSWERS, type AnswerOf, errorFrom, notUnderstood, type OperationRequest, type Reply } from './contract.ts'

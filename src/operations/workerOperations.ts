@@ -64,7 +64,7 @@ function workerEngine({ context, requests, runs, housekeeping }: WorkerOperation
   const { warehouse, clock, settings } = context
   const startOf = (report: ReportName) => settings.reports[report].start
   const withBackfillJobs = openBackfillNames({ books: warehouse.backfills, requests, clock, startOf })
-  /** The runs that `cancel` stopped most recently. A second `cancel` of such a run succeeds, although it has ended. */
+  /** The runs that `cancel` stopped most recently. Cancelling such a run again succeeds, even though it has ended. */
   const cancelledRuns: { readonly id: string; readonly what: string }[] = []
   const startNow = (report: ReportName) => requests.incrementalNow(report)
   return {

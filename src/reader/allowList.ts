@@ -1,4 +1,4 @@
-/** Allows readers one SELECT (or EXPLAIN) with listed functions only. DuckDB's own parser reads the statement. */
+/** Allows readers one SELECT (or EXPLAIN) that uses only listed functions. DuckDB's own parser reads the statement. */
 import { readFileSync } from 'node:fs'
 import { SyncError } from '../errors.ts'
 import { type Sql, text } from '../warehouse/database/sql.ts'

@@ -16,7 +16,7 @@ interface CopyPlaces {
   readonly folder: string
 }
 
-/** Returns a function that points the views at the newest published copy. Before the first copy, it does nothing. */
+/** Returns a function that points the views at the newest published copy, if there is a copy yet. */
 export function copyShower(database: Database, { published, folder }: CopyPlaces): () => Promise<void> {
   const shown: string[] = []
   let number = 0

@@ -146,7 +146,7 @@ function windowTest(values: ReportRequest['values']): Test | undefined {
   return ({ modified, aggregate }) => [modified, aggregate].some((at) => at >= from && at <= to)
 }
 
-/** The filters that are not a test for equality. Example: `createdSince` accepts rows created at or after `wanted`. */
+/** Filters that do more than test for equality. Example: `createdSince` accepts rows created at or after `wanted`. */
 const COMPARISONS: Readonly<Record<string, (row: Row, wanted: Value, field: string) => boolean>> = {
   createdSince: ({ created }, wanted) => created >= Number(wanted),
   createdUntil: ({ created }, wanted) => created <= Number(wanted),

@@ -138,7 +138,7 @@ export class Warehouse implements AsyncDisposable {
     if (path !== ':memory:') makeFolderFor(path)
     const spill = path === ':memory:' ? undefined : spillFolderOf(path, movedFrom !== undefined)
     const options = { memory, threads, around, ...(spill === undefined ? {} : { spillDirectory: spill.own }) }
-    // The temporary file has the prefix of spill folders. If this process is killed, the next process removes it.
+    // The temporary file is named like a spill folder, so if this process is killed, the next one removes the file.
     if (lake === undefined && spill !== undefined) await makeFile(path, `${spill.own}.new`, options)
     const database = await (lake === undefined ? openFile(path, options) : openLake(lake, options))
     const isAlone = !database.isShared
@@ -211,7 +211,7 @@ export class Warehouse implements AsyncDisposable {
   async recordRun(run: RunRecord): Promise<void> {
     this.#begun.delete(run.runId)
     await this.#database.transaction(async (sql) => {
-      // In a lake, another process can have taken over the run while this process was frozen.
+      // In a lake, another process may have taken over the run while this process was frozen.
       if (!this.#database.isShared || !(await isTakenOver(sql, run))) await recordRun(sql, run)
     })
   }
@@ -245,7 +245,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#database.transaction((sql) => recordPause(sql, pause, now))
   }
 
-  /** Ends pauses and returns the names of their reports. With `onlyRefused`, keeps pauses that an operator has set. */
+  /** Ends pauses and returns the names of their reports. With `onlyRefused`, keeps pauses that an operator set. */
   resume(reports: readonly ReportName[], which: { readonly onlyRefused?: boolean } = {}) {
     return this.#database.transaction((sql) => clearPauses(sql, reports, which))
   }

@@ -73,7 +73,7 @@ export const SCOPES: string[] = [...new Set(ENDPOINTS.map(({ scope }) => scope))
 
 export const ENTITY_IDS: Record<WorldReport, number> = { ...perReport((report) => DEFINITIONS[report].entity.id) }
 
-/** Adds generated reports to all sandboxes that this process starts later. */
+/** Adds generated reports to every sandbox that this process starts from now on. */
 export function serveDeclared(declared: readonly DeclaredReport[]): void {
   for (const [index, each] of declared.entries()) {
     if (REPORTS.includes(each.name)) continue
