@@ -58,7 +58,7 @@ export const Readiness = z.object({
 export type Readiness = z.infer<typeof Readiness>
 
 /**
- * Returns each report's state as soon as all are complete, one is blocked, or `timeoutMs` is over.
+ * Returns each report's state as soon as all are complete, one is blocked, or `timeoutMs` has passed.
  * Reads only the published copy. Throws the signal's reason when the signal aborts.
  */
 export async function waitForReports(

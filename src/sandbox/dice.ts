@@ -106,7 +106,7 @@ export class Dice {
     return exact(decimalText(BigInt(PER_EURO_MICROS[currency]) * 1_000n))
   }
 
-  /** Formats the time in the style `timeStyle`. If this is undefined, each field has a random style of its own. */
+  /** Formats the time in the style `timeStyle` or, if that is undefined, in a random style for each field. */
   time(field: string, ticks: Ticks): string {
     const { seed, timeStyle } = this.settings
     const drawn = draw(seed, hashOf(field) & 0xffff, 3)

@@ -13,7 +13,7 @@ type Integer = number | bigint
 export type Value = Integer | string | boolean | readonly Integer[]
 
 export interface ReportRequest {
-  /** The parameters by name. Leaves out omitted and empty ones. Date-times are in ticks. */
+  /** The parameters by name, except omitted and empty ones. Date-times are in ticks. */
   readonly values: ReadonlyMap<string, Value>
   readonly flags: ReadonlySet<string>
 }
