@@ -70,7 +70,7 @@ export const Declaration = z.readonly(
     fields: z.readonly(z.record(z.string(), Field)),
     /** Columns with a modification time. The first one with a value decides which of two versions of a row is newer. */
     newerBy: columnNames.readonly().default([]),
-    /** The parameters for a range of modification time, and whether each request must have them. */
+    /** The parameters for a range of modification times, and whether each request must have them. */
     window: z.readonly(z.strictObject({ ...window, required: z.boolean() })),
     /** The parameters for a range of creation times. Requests with them also return rows that were never edited. */
     created: z.readonly(z.strictObject(window)).optional(),
@@ -110,7 +110,7 @@ const field =
   (meaning: string, also?: readonly string[]): Field =>
     also === undefined ? { type, meaning } : { type, meaning, also }
 
-/** Returns an integer field (BIGINT). `meaning` becomes the column's comment. `also` lists other names of the field. */
+/** Returns an integer field (BIGINT). `meaning` becomes the column's comment. `also` lists the field's other names. */
 export const integer = field('integer')
 /** Returns a field for exact decimal numbers (DECIMAL(38,9)). */
 export const decimal = field('decimal')

@@ -4,17 +4,17 @@
 export type Retry = 'never' | 'transient'
 
 const CODES = {
-  // The configuration or the use of a command is wrong. The exit code is 2.
+  // Mistakes in the configuration or in how a command was used. The exit code is 2.
   CONFIG_INVALID: { retry: 'never', usage: true },
   USAGE_INVALID: { retry: 'never', usage: true },
   REPORT_UNKNOWN: { retry: 'never', usage: true },
-  // A request for a token fails (spec §5, §7).
+  // Errors from token requests (spec §5, §7).
   CREDENTIALS_REFUSED: { retry: 'never' },
   TOKEN_REQUEST_INVALID: { retry: 'never' },
   TOKEN_UNPROCESSABLE: { retry: 'never' },
   TOKEN_RATE_LIMITED: { retry: 'transient' },
   TOKEN_UNUSABLE: { retry: 'never' },
-  // Requests for reports fail with these errors (spec §5, §7).
+  // Errors from report requests (spec §5, §7).
   SCOPE_MISSING: { retry: 'never' },
   REPORT_FORBIDDEN: { retry: 'never' },
   REPORT_PAUSED: { retry: 'never' },
@@ -64,7 +64,7 @@ const CODES = {
   QUEUE_LOCKED: { retry: 'transient' },
   WORKER_LOST: { retry: 'transient' },
   DELIVERY_FAILED: { retry: 'transient' },
-  // The web console fails with these errors.
+  // Errors from the web console.
   CONSOLE_PORT_TAKEN: { retry: 'never' },
   CONSOLE_LOGIN_NEEDED: { retry: 'never' },
   CONSOLE_LIMITED: { retry: 'transient' },

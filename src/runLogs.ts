@@ -93,7 +93,7 @@ async function filesIn(directory: string): Promise<string[]> {
   return names.filter((name) => FILE.test(name)).toSorted()
 }
 
-/** Returns the lines of the runs whose identifier begins with `start`, earliest first, or [] if they were removed. */
+/** Returns the lines of the runs whose identifiers begin with `start`, earliest first, or [] if they were removed. */
 export async function linesOfRuns(directory: string, start: string): Promise<RunLine[]> {
   const found: RunLine[] = []
   for (const name of await filesIn(directory)) {
@@ -104,7 +104,7 @@ export async function linesOfRuns(directory: string, start: string): Promise<Run
   return found.slice(0, RUN_LINES_MAX)
 }
 
-/** The number of the level `info` in pino. A skipped run has only lines of the lower level `debug`. */
+/** The number that pino uses for the level `info`. A skipped run has only lines of the lower level `debug`. */
 const INFO_LEVEL = 30
 
 /** Returns the identifier of the report's last run with an `info` line, or of its last run if none has such a line. */

@@ -46,7 +46,7 @@ function asText(value: unknown): string {
 
 const isPlain = (value: unknown): value is Plain => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Returns the value of the first of `names` that the body has. Ignores case: services use camelCase or PascalCase. */
+/** Returns the value of the first of `names` found in the body. Ignores case: services use camelCase or PascalCase. */
 function field(body: Plain, names: readonly string[]): unknown {
   const known = Object.entries(body).filter(([, value]) => value !== null)
   const byName = new Map(known.map(([name, value]) => [name.toLowerCase(), value]))

@@ -1,4 +1,4 @@
-/** Masks secrets in texts from the service. An error page may repeat the request, with its secrets. */
+/** Masks secrets in text from the service. An error page may repeat the request, including its secrets. */
 import { type Secret, spellingsOf } from '../secret.ts'
 
 const MASK = '[secret]'

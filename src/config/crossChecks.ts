@@ -1,4 +1,4 @@
-/** Checks what the schema can't check: required settings, and settings that exclude each other. */
+/** Checks what the schema can't check: required settings, and settings that can't be combined. */
 import { reportNames, reportOf, type Declaration, type ReportName } from '../../schema/index.ts'
 import { isStorage, lakeAddress, serveAddress } from './checks.ts'
 import { type Environment, REPORTS, reportsInEnvironment, SERVE_TOKEN, variableOf } from './environment.ts'

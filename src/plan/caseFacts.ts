@@ -155,7 +155,7 @@ export const mayLackPageZero = (given: Case): boolean => {
   return isUnread && isEnd(given) && previous?.distinct === walk.distinct && walk.leastTotal > walk.distinct
 }
 
-/** Returns whether two walks returned the same rows, but every page reported a total higher than their number. */
+/** Returns whether two walks returned the same rows, but every page's total is higher than the number of rows. */
 export const isShort = (given: Case): boolean => {
   const { walk } = given.seen
   return isEnd(given) && areAlike(given) && walk.leastTotal > walk.distinct
@@ -240,7 +240,7 @@ export function nextSize(given: Case): number {
   return Math.max(size, rows)
 }
 
-/** Returns whether to trust the total when cutting. It may be too low, if an earlier page was longer than page 1. */
+/** Returns whether to trust the total when cutting: it may be too low if an earlier page was longer than page 1. */
 export const isTotalTrusted = ({ profile, slice, seen }: Case): boolean =>
   canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 

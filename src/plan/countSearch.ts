@@ -1,4 +1,4 @@
-/** Finds the ranges of creation time in which the service and the warehouse have different numbers of rows. */
+/** Finds the ranges of creation time for which the service's row count differs from the warehouse's. */
 import type { Instant } from '../instant.ts'
 
 /** A requested range of creation times. `rows` is how many of its rows the warehouse has. */

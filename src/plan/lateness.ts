@@ -3,7 +3,7 @@ import type { Declaration } from '../../schema/report.ts'
 import { earliest, type Instant, millisBetween, plusMs } from '../instant.ts'
 
 export interface PreviousRead {
-  /** Earlier runs have already requested all rows with modification times up to this time. */
+  /** Earlier runs have already requested all rows that were modified up to this time. */
   readonly until: Instant
   /** When the earlier window was requested, by the service's clock. A late row became visible only after this time. */
   readonly at: Instant
@@ -27,6 +27,6 @@ export function previousRead(last: Pick<LastWindow, 'mark' | 'until'>, clock: In
 /** Returns the shortest time (ms) that a late row can have taken to appear in a response after its modification. */
 export const latenessMs = (stamp: Instant, asked: PreviousRead): number => Math.max(0, millisBetween(stamp, asked.at))
 
-/** Returns whether Tidemark counts late rows of a report: by their stamps or, without stamps, by comparing counts. */
+/** Returns whether Tidemark counts a report's late rows: by their stamps or, without stamps, by comparing counts. */
 export const countsLateRows = ({ newerBy, deletes }: Pick<Declaration, 'newerBy' | 'deletes'>): boolean =>
   newerBy.length > 0 || deletes === 'absence'

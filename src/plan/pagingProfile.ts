@@ -63,7 +63,7 @@ export const joinProfiles = (a: PagingProfile, b: PagingProfile): PagingProfile 
   firstNumber: a.firstNumber ?? b.firstNumber,
 })
 
-/** Returns the number of rows below which a page is certainly the last one, or 0 for an empty profile. */
+/** Returns the row count below which a page is certainly the last one, or 0 for an empty profile. */
 export const surelyLastBelow = ({ fullPageRows, longestPageRows, wholeRows }: PagingProfile): number =>
   Math.max(fullPageRows ?? longestPageRows, wholeRows)
 

@@ -1,4 +1,4 @@
-/** Builds the path and the body of a request (spec §4). Includes only parameters that the report's declaration has. */
+/** Builds the path and the body of a request (spec §4). Includes only parameters from the report's declaration. */
 import type { Declaration } from '../../schema/report.ts'
 import { formatInstant, type Instant } from '../instant.ts'
 
@@ -23,7 +23,7 @@ export interface Question {
   readonly also?: Readonly<Record<string, unknown>>
 }
 
-/** Returns the path after `/reportingapi`, with the identifier of the record if the path contains one. */
+/** Returns the path after `/reportingapi`, with the record's identifier filled in if the path contains one. */
 export function pathOf(report: Declaration, question: Question): string {
   return report.path.replace(/\{(\w+)\}/g, (_, parameter: string) => String(question.record?.[parameter] ?? ''))
 }

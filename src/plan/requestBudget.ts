@@ -24,7 +24,7 @@ export type BudgetSettings = Limited & { readonly reports: Readonly<Record<Repor
 
 type ReportBudget = ReturnType<typeof budgetOf>[number]
 
-/** Returns the requests left for incremental runs. Other work, such as backfills, gets 10 to 50 % of the budget. */
+/** Returns how many requests are left for incremental runs. Other work, such as backfills, gets 10 to 50 %. */
 const shareOfRuns = (limit: number, others: number): number =>
   Math.max(limit / 2, Math.min(0.9 * limit, limit - others))
 

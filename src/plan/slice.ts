@@ -28,7 +28,7 @@ export interface WalkTerms {
 }
 
 export interface WalkPolicy {
-  /** `never`: rows have no key, so a row on the common bound of two parts would count twice. */
+  /** `never`: rows have no key, so a row on the bound between two parts would count twice. */
   readonly cuts: 'freely' | 'never' | 'only one response is wanted'
   /** Whether to test the stored paging profile before using it, in case the service has shortened its pages. */
   readonly checksProfile: boolean

@@ -55,7 +55,7 @@ export class SpanQueue {
   /** How many times in a row a shortened slice kept over `STUCK_SHARE` of the rows, as if all had the same time. */
   #heapSigns = 0
   #sparseInARow = 0
-  /** Length (µs) of the last slice that had neither few nor too many rows. */
+  /** Length (µs) of the last slice that had neither too few nor too many rows. */
   #goodLength = 0
   #overfullEnd: Instant | undefined
   #triedEnd: Instant | undefined

@@ -60,7 +60,7 @@ const timesIn = ({ since, until }: Span, stamps: RowStamps): readonly Instant[] 
 
 type Order = 'exact' | 'ascending' | 'descending' | 'none'
 
-/** Returns how the rows are sorted by time. `exact`: ascending, and all time fields of a row are equal. */
+/** Returns how the rows are sorted by time. `exact`: ascending, and each row has the same time in all its fields. */
 function orderOf(rows: readonly RowStamps[]): Order {
   const columns = rows[0]?.length ?? 0
   const agreeing = rows.filter((stamps) => stamps.every((at) => at === stamps[0])).length
@@ -90,7 +90,7 @@ function rowsFor(order: Order, { pageRows, rowsPlanned, isKnown, failures }: Sam
   return rowsPlanned * (order === 'none' ? UNSORTED_SHARE : step(SORTED_SHARES))
 }
 
-/** Returns where to end a slice of at most `wanted` times. The same time is never split, even if that makes it more. */
+/** Returns where to end a slice of at most `wanted` times. Equal times stay together, even if there are more. */
 function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
   let count = Math.max(1, Math.min(sorted.length - 1, Math.floor(wanted)))
   while (count > 0 && sorted[count] === sorted[count - 1]) count -= 1
@@ -100,7 +100,7 @@ function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
   return behind === undefined ? first : ((behind - 1) as Instant)
 }
 
-/** Returns the time at which page `later` begins, to cut there. Undefined if pages are not sorted by time. */
+/** Returns the time at which page `later` begins, as a place to cut. Undefined if pages are not sorted by time. */
 export function beginningOf(first: readonly RowStamps[], later: readonly RowStamps[], span: Span): Instant | undefined {
   for (const column of first[0]?.keys() ?? []) {
     const begun = rangeOf(first.map((stamps) => stamps[column] ?? NEVER))

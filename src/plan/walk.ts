@@ -28,7 +28,7 @@ export class Walk {
   readonly keys = new KeySet()
   readonly rowsAsked: number
   pages = 0
-  /** Number of rows on all pages. Duplicates within a page count once, as only repeats across pages show moved rows. */
+  /** Number of rows on all pages. Duplicates on one page count once: only repeats across pages show that rows moved. */
   rows = 0
   /** Number of rows whose key was already on another page of this walk, which shows that rows moved between pages. */
   repeats = 0
@@ -141,7 +141,7 @@ export class Walk {
     return this.totalCount !== undefined && this.repeats === 0 && this.hasExactly(this.totalCount)
   }
 
-  /** Returns whether rows have moved between pages. False if a page repeats another: the service may ignore paging. */
+  /** Returns whether rows have moved between pages. False if whole pages repeat: the service may ignore paging. */
   get hasMoved(): boolean {
     const { firstTotal, repeats, firstRows } = this
     return firstTotal !== undefined && (this.#totals.size > 1 || (repeats > 0 && repeats < firstRows))
@@ -175,7 +175,7 @@ export class Walk {
     return this.isLastPageFull || (this.lastRows > 0 && this.lastRows >= this.#fullRows(profile))
   }
 
-  /** Returns whether the walk has ended: a page had no new row, or the total is met and the last page is not full. */
+  /** Returns whether the walk has ended: a page had no new row, or the total is met and the last page isn't full. */
   isAtEnd(profile: PagingProfile): boolean {
     return this.#reachedEnd || (this.meetsTotal && !this.endsFull(profile))
   }

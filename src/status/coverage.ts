@@ -32,7 +32,7 @@ interface ScopeRow {
   readonly asked: string | null
   readonly refill_until: Instant | null
   readonly because: string | null
-  /** The report's mark. For an audit report, the last time at which the trail of a record was requested. */
+  /** The report's mark. For an audit report, the last time any record's trail was requested. */
   readonly read_until: Instant | null
   readonly records: number
 }
@@ -54,7 +54,7 @@ const SCOPES = `
 
 export type RequestConfig = Pick<Config, 'reports' | 'currencies' | 'hashKey' | 'requestsPerDay'>
 
-/** Returns the coverage of each report that was ever read: one entry for each currency or entity. */
+/** Returns the coverage of each report that has ever been read: one entry for each currency or entity. */
 export async function coverageOf(database: Pick<Database, 'rows'>, config: RequestConfig) {
   const scopes = Map.groupBy(await database.rows<ScopeRow>(SCOPES), ({ report }) => report)
   return new Map(Array.from(scopes, ([report, rows]) => [report, rows.map((row) => coverageOfScope(row, config))]))

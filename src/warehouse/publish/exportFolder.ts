@@ -1,4 +1,4 @@
-/** Manages the folder of an export. The folder must be empty or contain the marker of an earlier export. */
+/** Manages an export's folder, which must be empty or contain the marker of an earlier export. */
 import { link, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -65,7 +65,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Removes files of exports that are not in `kept`: files of killed exports, and files that only old manifests name. */
+/** Removes export files that are not in `kept`: those of killed exports, and those that only old manifests name. */
 export async function removeStrays(to: string, kept: readonly string[]): Promise<void> {
   await rm(join(to, SPILL), { recursive: true, force: true })
   await removeTemporaryFiles(join(to, MANIFEST))
@@ -76,7 +76,7 @@ export async function removeStrays(to: string, kept: readonly string[]): Promise
   }
 }
 
-/** Converts an error of an export to DISK_FULL or EXPORT_FAILED. Returns other errors of Tidemark unchanged. */
+/** Converts an export's error to DISK_FULL or EXPORT_FAILED. Returns Tidemark's other errors unchanged. */
 export function exportFailed(to: string, thrown: unknown): SyncError {
   const known = asSyncError(thrown)
   const isFull = known.code === 'DISK_FULL' || /ENOSPC/.test(known.message)
