@@ -42,7 +42,7 @@ export async function mergeEntries(sql: Sql, load: Writing, windows: readonly En
   return { inserted, updated: 0, unchanged, deleted: gone }
 }
 
-/** New entries are numbered by time, after the last stored number of their record. */
+/** Numbers new entries by time, continuing from the last number stored for their record. */
 function newEntriesSql(table: ReportTable, { hasTime }: { readonly hasTime: boolean }): string {
   const record = names(table.asked)
   const order = `${hasTime ? 's.timestamp, ' : ''}s."~ordinal"`

@@ -62,7 +62,7 @@ const decimalOf = (value: string): string => {
   return `coalesce(try_cast(${value} AS DECIMAL(18,9))::DECIMAL(38,9), ${wide})`
 }
 
-/** Returns SQL that casts a text to a time. The SQL first rewrites forms of ISO 8601 that DuckDB can't read. */
+/** Returns SQL that casts text to a time. The SQL first rewrites ISO 8601 forms that DuckDB can't read. */
 function timeOf(value: string): string {
   const inExtended = `regexp_replace(regexp_replace(replace(upper(${trimmed(value)}), ',', '.'),
     '^([0-9]{4})([0-9]{2})([0-9]{2})T([0-9]{2})([0-9]{2})([0-9]{2})', '\\1-\\2-\\3T\\4:\\5:\\6'),
@@ -90,24 +90,24 @@ const FITTING: Partial<Record<DuckType, Kinds>> = {
 
 export const alwaysFits = (type: DuckType, kinds: Kinds): boolean => only(kinds, Kind.null | (FITTING[type] ?? 0))
 
-/** Returns the SQL condition that a scalar does not fit the type. An empty text becomes NULL, but is not a misfit. */
+/** Returns SQL that is true if a scalar does not fit the type. Empty text becomes NULL, but is not a misfit. */
 export const misfits = (value: string, type: DuckType, kinds: Kinds): string =>
   type === 'VARCHAR' ? 'false' : `((${castOf(value, type, kinds)}) IS NULL AND ${trimmed(value)} <> '')`
 
-/** Returns the SQL condition that the type may round the number. Undefined if the type rounds no number of `kinds`. */
+/** Returns SQL that is true if the type might round the number, or undefined if it never rounds `kinds`. */
 export function roundsSql(value: string, type: DuckType, kinds: Kinds): string | undefined {
   if (type === 'DOUBLE' && !alwaysFits(type, kinds)) return `length(${value}) > ${DOUBLE_CHARS}`
   if (type !== 'DECIMAL(38,9)' || !has(kinds, Kind.wideDecimal | Kind.exponent | Kind.text)) return undefined
   return withPlainNumber(value, (n) => `regexp_matches(${n}, '[.][0-9]{9}[0-9]*[1-9]')`)
 }
 
-/** A number with at most this many characters does not change when it is converted to a double and back. */
+/** A number of up to this many characters survives conversion to a double and back. */
 const DOUBLE_CHARS = 15
 
 /** Returns SQL that removes `numberMark`, the prefix that staging adds to numbers that a double can't store. */
 export const unmarkedText = (value: string, numberMark: string): string => `replace(${value}, ${text(numberMark)}, '')`
 
-/** Returns the SQL condition that `json` is nested. Tests one character: DuckDB's JSON functions need much memory. */
+/** Returns SQL that is true if `json` is nested. Tests one character: DuckDB's JSON functions use too much memory. */
 export const isNestedSql = (json: string): string => `left((${json})::VARCHAR, 1) IN ('{', '[')`
 
 /** Returns SQL that converts marked strings in JSON text to numbers. Example: `"<numberMark>0.1"` becomes `0.1`. */

@@ -15,10 +15,10 @@ interface ChildMerge extends Merging, CarriedCollection {
   readonly childColumns: readonly DiscoveredColumn[]
 }
 
-/** If the items of a load have at most this many bytes in total, each statement handles several collections at once. */
+/** If a load's items total at most this many bytes, each statement handles several collections at once. */
 const SHARED_BYTES_MAX = 8 * 2 ** 20
 
-/** Writes child rows for the rows that the temporary table `win` lists. Returns how many child rows were written. */
+/** Writes child rows for the rows in the temporary table `win`. Returns how many child rows were written. */
 export async function mergeChildren(sql: Sql, load: Merging, replaces: boolean): Promise<number> {
   const all = load.staged.collections
     .map((each) => ({ ...load, ...each, childColumns: load.discovered(each.child.name) }))
@@ -92,7 +92,7 @@ async function correctKeys(sql: Sql): Promise<void> {
       count(id_sent) - count(DISTINCT (n, sid, id_sent)) FILTER (id_sent IS NOT NULL) AS doubled
     FROM child_items`)
   if (ids === undefined || ids.withId === 0 || (ids.withId === ids.items && ids.doubled === 0)) return
-  // A position gets one more # than any id, so no two keys are equal. With the ids a and #b, position 3 becomes ##3.
+  // A position gets one more # than any id, so all keys are different. With the ids a and #b, position 3 becomes ##3.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE child_items AS
     SELECT * EXCLUDE (child_key, own),
@@ -132,7 +132,7 @@ const KEEP_DELETED_SEEN_AT = `
   FROM (SELECT kid, max(deleted_seen_at) AS deleted_seen_at FROM held GROUP BY kid) h
   WHERE h.kid = k.rowid AND h.deleted_seen_at IS NOT NULL`
 
-/** Returns the statement that creates the temporary table `held` of the stored children of replaced rows. */
+/** Returns the statement that creates the temporary table `held`: the stored children of the replaced rows. */
 function createHeldSql(group: Group): string {
   const [{ table }] = group as readonly [ChildMerge, ...ChildMerge[]]
   const key = childKey(table)

@@ -25,11 +25,11 @@ export interface ReadSpan {
 
 export interface CountState {
   readonly countedAt: Instant
-  /** The service's total minus the number of stored rows, if a second read found no reason for the difference. */
+  /** The service's total minus the number of stored rows, if a second read could not explain the difference. */
   readonly acceptedDifference: number
-  /** Number of consecutive comparisons in which the counts differed and a second read did not find the reason. */
+  /** How many comparisons in a row found a difference that a second read could not explain. */
   readonly failures: number
-  /** Why comparisons of counts pause for a day. Undefined if they do not pause. */
+  /** Why count comparisons are paused for a day. Undefined if they are not paused. */
   readonly stopped: string | undefined
 }
 
@@ -57,7 +57,7 @@ async function countedCreations(sql: Sql, place: CountPlace, { recent, until }: 
 
 const KEYS_AT_ONCE = 10_000
 
-/** Stores for each read row the range of creation times that was requested. Returns keys that the table lacks. */
+/** Stores, for each row read, which range of creation times was requested. Returns keys that the table lacks. */
 async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys }: ReadSpan): Promise<string[]> {
   const [since, until] = [span.since === undefined ? 'NULL::TIMESTAMPTZ' : time(span.since), time(span.until)]
   const all = [...keys]

@@ -93,7 +93,7 @@ export class FieldSql {
     return `${raw} IS NOT NULL AND ${isMisfit}`
   }
 
-  /** Returns SQL that reads a field's value as JSON text, in the form that the service sent. */
+  /** Returns SQL that reads a field's value as JSON text, exactly as the service sent it. */
   #sent(field: CatalogField): string {
     if (this.#readsJson(field)) return `(${this.#json(field)})::VARCHAR`
     return has(field.kinds, TEXTS) ? `to_json(${rawSql(field)})::VARCHAR` : this.#text(field)
@@ -131,11 +131,11 @@ export class FieldSql {
     return xorOf([shapeHash, ...parts])
   }
 
-  /** DuckDB can read a field as JSON in one load and as VARCHAR in the next. The hash must be equal in both loads. */
+  /** DuckDB may read a field as JSON in one load and as VARCHAR in the next. The hash must be the same in both. */
   #hash(field: CatalogField): string {
     const raw = rawSql(field)
     const label = text(field.name)
-    // The scan has replaced each collection by its digest (src/staging/scanPage.ts).
+    // The scan has replaced each collection with its digest (src/staging/scanPage.ts).
     if (field.elements !== undefined) return `hash(${label}, ${raw}::VARCHAR)`
     if (!this.#readsJson(field)) return `hash(${label}, ${raw})`
     return `CASE WHEN ${isNestedSql(raw)} THEN hash(${label}, ${raw}::VARCHAR, true) ELSE hash(${label}, ${raw} ->> '$') END`
@@ -146,7 +146,7 @@ export class FieldSql {
     const wanted = new Set(fields.map((field) => field.name))
     const carrying = this.#catalog.shapes.map((shape) => shape.some((each) => wanted.has(each)))
     if (!carrying.includes(false)) return 'true'
-    // With an IN of at least five numbers, DuckDB would use a join, which needs three megabytes of memory.
+    // DuckDB turns an IN list of five or more numbers into a join, which needs three megabytes of memory.
     return carrying.includes(true) ? `([${carrying.join(', ')}])[${shape} + 1]` : 'false'
   }
 
@@ -184,7 +184,7 @@ export class FieldSql {
     return reasons.length === 0 ? undefined : `CASE WHEN ${reasons.join(' OR ')} THEN ${this.#sent(field)} END`
   }
 
-  /** Returns true if DuckDB must read the field as JSON. Example: some values are texts, and others are numbers. */
+  /** Returns true if DuckDB must read the field as JSON. Example: some values are text, and others are numbers. */
   #readsJson(field: CatalogField): boolean {
     if (field.elements !== undefined || has(field.kinds, NESTED)) return true
     const type = this.#typeOf(field)
@@ -197,7 +197,7 @@ export class FieldSql {
 export const unknownField = (field: CatalogField): string =>
   text(`the field ${field.name} has no column (schema_contract: reject)`)
 
-/** Returns SQL that combines all parts by XOR. The tree of calls is balanced, because DuckDB limits the depth. */
+/** Returns SQL that combines all parts with XOR, as a balanced tree, because DuckDB limits how deep calls can nest. */
 function xorOf(parts: readonly string[]): string {
   if (parts.length === 1) return parts[0] as string
   const half = parts.length >> 1

@@ -1,4 +1,4 @@
-/** Builds SQL that reads a collection's items from the file that src/staging/childLines.ts has written. */
+/** Builds SQL that reads a collection's items from the file written by src/staging/childLines.ts. */
 import { has, Kind, NESTED, only } from '../../plan/kinds.ts'
 import { ITEM_FIELDS_MAX, NO_VALUE } from '../../plan/stagedNames.ts'
 import type { CatalogField } from '../../staging/catalog.ts'
@@ -9,7 +9,7 @@ import { pointer, text } from '../database/sql.ts'
 /** The field of a collection's item that fills the column `is_deleted` of its child row. */
 export const CHILD_DELETED_FIELD = 'isDeleted'
 
-/** Minimum size of a read buffer. Only long items get a larger one: each thread of DuckDB has several buffers. */
+/** Minimum size of a read buffer. Only long items get a larger one, because each DuckDB thread has several buffers. */
 const BUFFER_BYTES_MIN = 4 * 1024 * 1024
 
 const columnOf = (field: CatalogField): string => `f${field.id}`
@@ -33,7 +33,7 @@ export function itemText(field: CatalogField, alias: string): string {
   return `CASE WHEN starts_with(${value}, '"') THEN json_extract_string(${value}, '$') ELSE ${value} END`
 }
 
-/** Returns the SQL condition that an item's field is an array or object, and not a text that looks like one. */
+/** Returns SQL that is true if an item's field is an array or object, and not text that looks like one. */
 export function itemIsNested(field: CatalogField, alias: string): string {
   if (!has(field.kinds, NESTED)) return 'false'
   const type = `json_type(${alias}.sent, ${pointer(field.name)})`

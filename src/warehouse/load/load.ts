@@ -27,7 +27,7 @@ import { mergeInOrder, versionOf } from './rowVersion.ts'
 import { readRows, stage, throwAsLoadRefused } from './stage.ts'
 import { splitRows } from './rowFiles.ts'
 
-/** Commits one load, without staging if all rows are new. Throws LOAD_REFUSED, FENCED and errors of the database. */
+/** Commits one load, without staging if all rows are new. Throws LOAD_REFUSED, FENCED and database errors. */
 export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResult> {
   const { database, numberMark } = place
   const { report, segment, rules = NO_RULES } = input
@@ -53,7 +53,7 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
   }
 }
 
-/** These statements free the memory of a load's temporary tables at once. */
+/** Drops a load's temporary tables, which frees their memory at once. */
 const DROP_TEMPORARY = ['staged', 'newest', 'child_items', 'held', 'refusals', 'found_misfits']
   .map((table) => `DROP TABLE IF EXISTS temp.main.${table};`)
   .join(' ')
@@ -92,7 +92,7 @@ async function commit(place: LoadPlace, load: Loading, { allNew, staged }: LoadR
 
 const TRIES_MAX = 10
 
-/** Commits one load into a lake. Repeats it if other processes change columns. Throws LAKE_BUSY after ten attempts. */
+/** Commits one load into a lake. Retries if other processes change columns. Throws LAKE_BUSY after ten attempts. */
 export async function loadIntoLake(
   database: Database,
   known: Omit<LoadPlace, 'database' | 'discovered' | 'beforeWriting'>,
@@ -223,7 +223,7 @@ async function writeRows(sql: Sql, load: Writing): Promise<LoadCounts> {
   return all.reduce(addCounts)
 }
 
-/** Marks the audit trails of changed rows as due. A trail is due until it is read at the time `ask_after` or later. */
+/** Marks the audit trails of changed rows as due. A trail stays due until it is read at or after `ask_after`. */
 async function recordChangedRecords(sql: Sql, { input, report, staged }: Writing): Promise<void> {
   if (input.kind === 'audit') return recordAudited(sql, report.name, input.audited)
   if (staged === undefined) return

@@ -16,7 +16,7 @@ import type { Sql } from '../database/sql.ts'
 /** The report's settings `schema_contract`, `settle` and `exclude_payload`. */
 export interface LoadRules {
   readonly contract: SchemaContract
-  /** The longest time (ms) after a change during which the service can still return the older state. */
+  /** How long (ms) after a change the service may still return the old state. */
   readonly settleMs: number
   readonly excludePayload: boolean
 }
@@ -25,7 +25,7 @@ export const NO_RULES: LoadRules = { contract: 'evolve', excludePayload: false, 
 
 export interface Follower {
   readonly report: string
-  /** The scopes of all records of an entity have this prefix. Example: `3:`, as in `3:7` (entity 3, record 7). */
+  /** The prefix that the scopes of an entity's records share. Example: `3:`, as in `3:7` (entity 3, record 7). */
   readonly scopePrefix: string
   readonly settleMs: number
 }
@@ -60,7 +60,7 @@ interface AnyLoad {
   readonly segment?: Segment | undefined
   /** If undefined, `NO_RULES` apply: the load may add columns, and stores original JSON in `_extra` and `_payload`. */
   readonly rules?: LoadRules | undefined
-  /** The service's time. A stored row that was observed after this time shows that the service's clock was set back. */
+  /** The current time by the service's clock. A stored row that was observed later means the clock was set back. */
   readonly serviceNow?: Instant | undefined
   /** The requests that this load records in `tidemark.requests`, because no earlier load has recorded them. */
   readonly requests?: readonly RequestEntry[] | undefined
@@ -71,9 +71,9 @@ interface AnyLoad {
   readonly run?: RunRecord | undefined
   readonly gone?: GoneKeys | undefined
   readonly followers?: readonly Follower[] | undefined
-  /** For kind `changes`: the range that earlier windows have read. A new row that was modified in it is late. */
+  /** For kind `changes`: the range that earlier windows have already read. A new row modified in that range is late. */
   readonly previousRead?: PreviousRead | undefined
-  /** For a `reread` after a comparison of counts: each new row is late by at least this time (ms). */
+  /** For a `reread` after a count comparison: each new row is at least this late (ms). */
   readonly lateMs?: number | undefined
   /** `backfill`: the window of the backfill that this load completes. Set only for the last load of the window. */
   readonly completes?: CompletedWindow | undefined
@@ -121,7 +121,7 @@ export interface MergeCounts {
   readonly updated: number
   readonly unchanged: number
   readonly deleted: number
-  /** The number of late rows, and a lower bound of their longest delay (ms). Undefined if late rows are not counted. */
+  /** The number of late rows, and a lower bound on their longest delay (ms). Undefined if late rows are not counted. */
   readonly late?: { readonly late: number; readonly latenessMs: number | undefined } | undefined
 }
 

@@ -43,7 +43,7 @@ export type Merging = Writing & { readonly staged: StagedRows }
 export interface StagedColumn {
   readonly name: string
   readonly value: string
-  /** SQL condition that a row `s` of the table `staged` contains the field. */
+  /** SQL that is true if a row `s` of the table `staged` contains the field. */
   readonly carried: string
 }
 
@@ -60,7 +60,7 @@ export interface RowReading {
   readonly collections: readonly CarriedCollection[]
   /** True if some values may not fit their columns. The column `~misfits` of `staged` lists these values. */
   readonly mayMisfit: boolean
-  /** Returns the SQL condition that a row `s` of the table `staged` contains this field of the service. */
+  /** Returns SQL that is true if the service sent this field in a row `s` of the table `staged`. */
   readonly carries: (field: string) => string
 }
 

@@ -54,7 +54,7 @@ export async function merge(sql: Sql, load: Merging): Promise<MergeCounts> {
 
 const STAGED_EXTRA = 's."~extra"'
 
-/** Returns SQL for the new `_extra`: the new row's values, and values of the replaced row that the new row lacks. */
+/** Returns SQL for the new `_extra`: the new row's values, plus those of the replaced row that the new row lacks. */
 async function extraSql(sql: Sql, { staged, numberMark }: Merging, target: string): Promise<string> {
   const members = [...(await replacedExtraFields(sql, target))].flatMap((field) => {
     const carried = staged.carries(field)
@@ -102,7 +102,7 @@ function createWinSql(load: Merging, target: string): string {
       AND (t._row_hash IS DISTINCT FROM s."~row_hash" OR t.is_deleted <> ${deletedNow}))`
 }
 
-/** Returns a SQL condition: true if the staged row is newer. Request times decide first, then modification times. */
+/** Returns SQL that is true if the staged row is newer: by request time first, then by modification time. */
 function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumns }: Merging): string {
   const { serviceNow, kind } = input
   const columns = columnNames(staged.columns)
@@ -119,10 +119,10 @@ function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumn
     ELSE ${isNewerSql(report, [fresh, stored], kind === 'backfill' || kind === 'retry' ? '>' : '>=')} END`
 }
 
-/** SQL condition: a deleted row stays deleted if a later version has no flag, unless absence was the only reason. */
+/** SQL that keeps a deleted row deleted if a later version has no flag, unless absence was the only reason. */
 const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
-/** Returns SQL that is true if a row is deleted: by its flag, or without a flag by `gone_keys` or `staysDeleted`. */
+/** Returns SQL that is true if a row is deleted. Its flag decides or, without a flag, `gone_keys` or `staysDeleted`. */
 function deletedSql(load: Loading, columns: readonly StagedColumn[], staysDeleted: string): string {
   const stamp = stampSql(load.report, 's', columnNames(columns)) ?? 'NULL::TIMESTAMPTZ'
   const gone = load.input.gone && isProvenGoneSql(load.table, stamp, staysDeleted)
@@ -131,7 +131,7 @@ function deletedSql(load: Loading, columns: readonly StagedColumn[], staysDelete
     : `coalesce(s."~deleted", ${gone ?? staysDeleted}, false)`
 }
 
-/** Returns SQL that is true for a deleted row: a second read, which excluded deleted rows, did not return the row. */
+/** Returns SQL that is true if a row is certainly deleted: a second read, without deleted rows, did not return it. */
 function isProvenGoneSql(table: ReportTable, stamp: string, staysDeleted: string): string {
   const key = names(table.key, 's')
   const keys = names(table.key, 'g')
@@ -171,7 +171,7 @@ interface RowsToInsert {
   readonly columns: readonly StagedColumn[]
   /** The FROM clause. Staged rows have the alias `s`. If rows are replaced, `win` has the alias `w`. */
   readonly rows: string
-  /** If a staged row lacks a field, the replaced row's value in `target` stays. `extra` is the SQL for `_extra`. */
+  /** If a staged row lacks a field, the replaced row's value in `target` is kept. `extra` is the SQL for `_extra`. */
   readonly replaced?: { readonly target: string; readonly extra: string } | undefined
 }
 

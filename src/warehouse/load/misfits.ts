@@ -14,7 +14,7 @@ export const misfitSql = (
 ): string =>
   `CASE WHEN ${condition} THEN {'column': ${text(column)}, 'value': ${value}, 'reason': ${text(reasonFor(type))}} END`
 
-/** Returns SQL for a row's key in the form of `tidemark.misfits`. Example: `1001:EUR`. */
+/** Returns SQL for a row's key in the form used by `tidemark.misfits`. Example: `1001:EUR`. */
 export const misfitKey = ({ key }: Pick<ReportTable, 'key'>, alias: string): string =>
   `concat_ws(':', ${names(key, alias)})`
 

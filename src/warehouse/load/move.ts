@@ -7,7 +7,7 @@ import { name, names, onlyRow, type Sql, text } from '../database/sql.ts'
 import { viewSql } from '../tables/tables.ts'
 import { remakeHistoryView } from '../tables/versions.ts'
 
-/** The name of the attached warehouse that is moved. */
+/** The name under which the warehouse to move is attached. */
 export const SOURCE = 'moved'
 /** Tables that `moveInto` does not copy, because each warehouse has its own layout and settings. */
 const OWN_TABLES = ['"tidemark"."layout"', '"tidemark"."settings"']
@@ -56,7 +56,7 @@ const whileUnfilled = (target: Database, work: (sql: Sql) => Promise<void>): Pro
 
 const nameOf = ({ schema, name: table }: CatalogueTable): string => `${name(schema)}.${name(table)}`
 
-/** Creates missing tables and columns, and replaces columns that have another type. */
+/** Creates missing tables and columns, and replaces columns whose type differs. */
 async function defineTables(sql: Sql, tables: readonly CatalogueTable[]): Promise<void> {
   const known = new Map((await catalogueOf(sql)).map((table) => [nameOf(table), table.columns]))
   for (const table of tables) {
@@ -73,7 +73,7 @@ async function defineTables(sql: Sql, tables: readonly CatalogueTable[]): Promis
 }
 
 async function moveTable(target: Database, table: string, columns: string) {
-  // The sum of hashes of all columns does not depend on the order of rows.
+  // A sum of row hashes does not depend on the order of the rows.
   const state = `SELECT count(*) AS rows, concat(count(*), '/', sum(hash(${columns}))) AS content FROM`
   const { rows, content } = await onlyRow<{ rows: number; content: string }>(target, `${state} ${SOURCE}.${table}`)
   const isSame = async () => (await onlyRow<{ content: string }>(target, `${state} ${table}`)).content === content

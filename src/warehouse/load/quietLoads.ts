@@ -1,4 +1,4 @@
-/** Keeps loads without rows in memory and commits them together, because each transaction needs milliseconds. */
+/** Keeps loads without rows in memory and commits them together, because each transaction takes milliseconds. */
 import { latest } from '../../instant.ts'
 import type { LastWindow } from '../../plan/lateness.ts'
 import { closeWindows, nextLoadId, recordRun, type RunRecord } from '../books/books.ts'
@@ -12,7 +12,7 @@ import { loadRow } from './recordLoad.ts'
 interface QuietParts {
   readonly database: Database
   readonly fences: Fences
-  /** Runs that have not committed anything yet, by their identifiers. */
+  /** Runs that have not committed anything yet, keyed by identifier. */
   readonly begun: Map<string, RunRecord>
 }
 

@@ -23,7 +23,7 @@ export interface ReconcileLimits {
 }
 
 export interface OpenReconcile extends ReconcileProgress {
-  /** The service's time at the start, in whole seconds, because `_observed_at` also has whole seconds. */
+  /** When the reconcile began, by the service's clock, in whole seconds like `_observed_at`. */
   readonly startedAt: Instant
 }
 
@@ -104,7 +104,7 @@ export interface ReconcileResult {
   /** Number of stored rows that neither the previous comparison nor this one found. They are marked as deleted. */
   readonly deleted: number
   readonly missed: number
-  /** Number of stored rows that the reconcile replaced, because the service returned other values. */
+  /** Number of stored rows that the reconcile replaced, because the service returned different values. */
   readonly differed: number
 }
 
@@ -170,7 +170,7 @@ function isRequestedSql({ report, asked }: ReconcileEnd): string {
 export interface Deleting {
   readonly report: Declaration
   readonly runId: string
-  /** When the run began to read the rows: the service's time, in whole seconds as in `_observed_at`. */
+  /** When the run began to read the rows, by the service's clock, in whole seconds like `_observed_at`. */
   readonly startedAt: Instant
   readonly now: Instant
 }

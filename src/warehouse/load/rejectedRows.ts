@@ -17,7 +17,7 @@ export interface RejectedRow {
   readonly isGone: boolean
 }
 
-/** The reason of a rejected row begins with this text if the service deleted the row. A retry must not restore it. */
+/** A rejected row's reason begins with this text if the service deleted the row. A retry must not restore such rows. */
 const GONE_REASON = 'deleted at the service; '
 
 export interface RejectedRowsRequest {
@@ -36,7 +36,7 @@ export async function updateRejectedRows(sql: Sql, load: Writing): Promise<void>
   await deleteCorrectedRows(sql, { ...load, staged })
 }
 
-/** Stores the load's rejected rows with their reasons. If an equal row is already stored, only its time is updated. */
+/** Stores the load's rejected rows with their reasons. If the same row is already stored, only its time is updated. */
 async function recordRejected(sql: Sql, { input, report, rules: { excludePayload }, loadId }: Writing): Promise<void> {
   const row = excludePayload ? WITHHELD_ROW : 'row'
   const reason = excludePayload ? REASON_ALONE : 'reason'
@@ -81,7 +81,7 @@ const WITHHELD_ROW = `'"${WITHHELD}exclude_payload: fingerprint ' || hash(row) |
 /** SQL that removes the quoted value from the reason. Example: `id is no number: x` becomes `id is no number`. */
 const REASON_ALONE = `regexp_replace(reason, '( is (no|neither) [^:]*): .*$', '\\1', 's')`
 
-/** SQL condition: the row can be loaded again, because it was not dismissed and its content is stored. */
+/** SQL that is true if the row can be loaded again: it was not dismissed, and its content is stored. */
 const IS_LOADABLE = `(dismissed_at IS NULL AND NOT starts_with("row"::VARCHAR, '"${WITHHELD}'))`
 
 function scopeSql(report: Declaration): string {
@@ -136,7 +136,7 @@ export const rejectingLoads = (sql: Sql, report: string): Promise<{ loadId: numb
 export const withheldRows = (sql: Sql, report: string): Promise<number> =>
   countOf(sql, `tidemark.rejected_rows WHERE report = ${text(report)} AND dismissed_at IS NULL AND NOT ${IS_LOADABLE}`)
 
-/** Returns rows that the loads `loadIds` rejected, sorted by scope and time: at most `limit`, from `offset` on. */
+/** Returns rows that the loads `loadIds` rejected, sorted by scope and time: at most `limit`, starting at `offset`. */
 export function rejectedRows(sql: Sql, request: RejectedRowsRequest): Promise<RejectedRow[]> {
   const { report, loadIds, offset, limit } = request
   return sql.rows(`

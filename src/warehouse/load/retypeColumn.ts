@@ -27,7 +27,7 @@ export interface RetypedColumn {
   readonly misfits: number
 }
 
-/** Changes a column's type. Call this in a transaction. Throws USAGE_INVALID if that is impossible or loses a value. */
+/** Changes a column's type. Call this in a transaction. Throws USAGE_INVALID if this is impossible or loses a value. */
 export async function retypeColumn(sql: Sql, numberMark: string, request: RetypeRequest): Promise<RetypedColumn> {
   const { type } = request
   const found = await findColumn(sql, request)
@@ -91,7 +91,7 @@ interface ColumnReading {
   readonly isChild: boolean
   readonly column: DiscoveredColumn
   readonly type: ColumnType
-  /** SQL condition: a value that does not fit the new type can be kept in the row's column `json`. */
+  /** SQL that is true if a value that does not fit the new type can be kept in the row's column `json`. */
   readonly keeps: string
   /** The column with the original JSON: `_extra` or, in a child table, `_payload`. */
   readonly json: string

@@ -11,23 +11,23 @@ export interface RowNames {
 }
 
 export interface RowSide extends RowNames {
-  /** SQL for the earliest time at which this version can have been requested. */
+  /** SQL for the earliest time at which this version could have been requested. */
   readonly askedAt: string
   readonly columns: readonly string[]
 }
 
-/** Returns SQL for a row's modification time, or for the time of its observation if that is earlier. */
+/** Returns SQL for when a row was modified or, if this is earlier, when the row was observed. */
 export function versionOf(report: Declaration, columns: readonly string[], names: RowNames): string {
   const stamp = stampSql(report, names.alias, columns)
   if (stamp === undefined) return names.observedAt
   return `CASE WHEN ${stamp} <= ${observableUntil(names)} THEN ${stamp} ELSE ${names.observedAt} END`
 }
 
-/** Returns the SQL condition that `one` was requested more than `settleMs` after `other`, so it is certainly newer. */
+/** Returns SQL that is true if `one` was requested over `settleMs` after `other`, so that it is certainly newer. */
 export const isLaterSql = (one: Pick<RowSide, 'askedAt'>, other: RowNames, settleMs: number): string =>
   `${one.askedAt} > ${other.observedAt} + INTERVAL ${settleMs + CLOCK_GRAIN_MS} MILLISECONDS`
 
-/** Returns the SQL condition that the first row is newer. With `>=`, it is also newer if both have the same times. */
+/** Returns SQL that is true if the first row is newer. With `>=`, it is also newer if both have the same times. */
 export function isNewerSql(report: Declaration, sides: readonly [RowSide, RowSide], newer: '>' | '>='): string {
   const [one, other] = sides
   const [ones, others] = sides.map((side) => versionOf(report, side.columns, side))
@@ -52,7 +52,7 @@ function newestOfKeySql({ report, table, rules: { settleMs } }: Reading, columns
     GROUP BY ${key}`
 }
 
-/** Returns the SQL condition for a wrong stamp: a modification time that is later than the observation. */
+/** Returns SQL that is true if a row's stamp is wrong: it was modified after it was observed. */
 function isStampedAhead(report: Declaration, columns: readonly string[], names: RowNames): string {
   const stamp = stampSql(report, names.alias, columns)
   return stamp === undefined ? 'false' : `coalesce(${stamp} > ${observableUntil(names)}, false)`

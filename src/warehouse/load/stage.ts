@@ -111,7 +111,7 @@ function shapeHash(shapes: readonly (readonly string[])[]): string {
   return `([${hashes.join(', ')}]::UBIGINT[])[r."$" + 1]`
 }
 
-/** Moves rows that can't be stored from `staged` to `refused`, in their original form. Equal rows count once. */
+/** Moves rows that can't be stored from `staged` to `refused`, in their original form. Duplicate rows count once. */
 async function moveToRefused(sql: Sql, { segment, numberMark }: Reading, refused: number): Promise<number> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE refused AS
