@@ -1,4 +1,4 @@
-/** Writes the items of each collection as lines of tab-separated values, so that DuckDB need not parse JSON. */
+/** Writes the items of each collection as lines of tab-separated values, so that DuckDB does not have to parse JSON. */
 import { assert } from '../errors.ts'
 import { ITEM_FIELDS_MAX, NO_VALUE, ORDINAL_DIGITS, ROWS_A_PAGE } from '../plan/stagedNames.ts'
 import { LETTER_N, NEWLINE, QUOTE, TAB, DIGITS_MAX, writeDigits, writePadded } from './bytes.ts'
@@ -11,9 +11,9 @@ export type ItemIds = 'none' | 'unique' | 'unsure'
 const ABSENT = Buffer.from(`\t${NO_VALUE}`)
 const LEAD_BYTES_MAX = ORDINAL_DIGITS + DIGITS_MAX + 3
 const FIRST_BYTES = 64 * 1024
-/** Up to this number of identifiers, a loop compares faster than a Set. */
+/** Up to this many identifiers, comparing in a loop is faster than using a Set. */
 const COMPARED_MAX = 16
-/** Up to this number of bytes, a loop copies faster than `Buffer.copy`. */
+/** Up to this many bytes, copying in a loop is faster than `Buffer.copy`. */
 const COPIED_MAX = 32
 
 /** Byte positions of the fields of one item. If an item contains a field twice, the first position is kept. */
@@ -54,7 +54,7 @@ interface Item {
   readonly loneSurrogates: readonly Splice[]
 }
 
-/** Number of bytes of the collection's lines on the previous page, to estimate the buffer size for the next page. */
+/** How many bytes the collection's lines took on the previous page, to estimate the buffer size for the next page. */
 const bytesOfPreviousPage = new WeakMap<CatalogField, number>()
 
 export class Collection {
@@ -107,7 +107,7 @@ export class Collection {
     if (this.#end - start > this.lineBytesMax) this.lineBytesMax = this.#end - start
   }
 
-  /** Writes a text without its quotes, if it has no escapes. Writes any other value as the service sent it. */
+  /** Writes a string without its quotes if it has no escapes. Writes any other value as the service sent it. */
   #field(id: number, at: number, { fields, loneSurrogates }: Item): number {
     const out = this.#out
     const { bytes } = this.#json

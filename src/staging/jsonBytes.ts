@@ -40,7 +40,7 @@ const DOUBLE_DIGITS = 15
 const DOUBLE_POWER_MAX = 290
 /** DuckDB writes smaller numbers with an exponent. Example: `1e-05`. */
 const DOUBLE_PLAIN_MIN = 1e-4
-/** Every whole number with at most this many digits fits 64 bits. */
+/** Every whole number with at most this many digits fits in 64 bits. */
 const INT64_SURE_DIGITS = 18
 const SCALE_DIGITS = 9
 const WHOLE_DIGITS = 29

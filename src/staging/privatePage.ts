@@ -1,4 +1,4 @@
-/** Replaces private values before any other code reads the page, so that they are stored nowhere. */
+/** Replaces private values before any other code reads the page, so that they are never stored. */
 import { createHmac } from 'node:crypto'
 import { type ActiveRule, itemRulesOf, type ObjectRules, type RowRules, ruleOf, WITHHELD } from '../plan/privacy.ts'
 import { PAGES, type PageNames } from '../../schema/report.ts'
@@ -17,7 +17,7 @@ const NULL = Buffer.from('null')
 const REMEMBERED_MAX = 10_000
 const KEY_PRINT_LENGTH = 16
 
-/** Returns the hash that tables store. It is HMAC-SHA-256 of the original value, in hexadecimal digits. */
+/** Returns the hash that tables store. It is HMAC-SHA-256 of the original value, in hexadecimal. */
 export const keyedHash = (value: string, key: Secret): string =>
   createHmac('sha256', key.reveal()).update(value, 'utf8').digest('hex')
 
@@ -83,7 +83,7 @@ export class PrivatePages {
     })
   }
 
-  /** Replaces a value by its hash or by null. A null reveals nothing, so it stays. */
+  /** Replaces a value with its hash or with null. A null reveals nothing, so it is kept. */
   #apply(rule: ActiveRule, at: number): number {
     const { bytes } = this.#json
     const end = this.#json.value(at, 1)

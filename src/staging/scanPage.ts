@@ -1,4 +1,4 @@
-/** Scans the bytes of a page once. No row becomes a JavaScript object, so that memory does not grow with the rows. */
+/** Scans the bytes of a page once. No row becomes a JavaScript object, so more rows do not need more memory. */
 import { isUtf8 } from 'node:buffer'
 import { CLOSE_ARRAY, CLOSE_OBJECT, LETTER_N, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './bytes.ts'
 import type { CatalogField, ObjectCatalog, TrieNode } from './catalog.ts'
@@ -22,7 +22,7 @@ export interface ScanPlan {
   /** The service's name of the deletion flag (`isDeleted`). Undefined if the report has no such flag. */
   readonly flag?: string | undefined
   readonly catalog: ObjectCatalog
-  /** Prefix of numbers that are staged as text. It is random, so that no value of the service begins with it. */
+  /** Prefix of numbers that are staged as text. It is random, so that no value from the service begins with it. */
   readonly numberMark: string
 }
 
@@ -47,7 +47,7 @@ export interface ScannedPage {
   readonly unflagged: readonly RowKey[]
   readonly rejected: readonly RejectedRow[]
   readonly stagedRows: number
-  /** Length of the longest row. DuckDB's reader needs a limit for the length of rows. */
+  /** Length of the longest row. DuckDB's reader needs to know the maximum. */
   readonly rowBytesMax: number
   readonly collections: readonly CollectionPage[]
   /** Returns a line per row to load, numbered from `pageIndex × ROWS_A_PAGE`. The caller must release the buffer. */
@@ -97,7 +97,7 @@ function slicesOf(bytes: Buffer, plan: ScanPlan): Generator<void, ScannedPage> {
 }
 
 const keyOf = (found: readonly RowKey[]): RowKey => (found.length === 1 ? (found[0] as RowKey) : JSON.stringify(found))
-/** Size of a slice. It is scanned in two to five milliseconds, so that other work waits only that long. */
+/** Size of a slice. Scanning a slice takes two to five milliseconds, and other work never waits longer than this. */
 const SLICE_BYTES = 256 * 1024
 
 const NO_SPLICES: readonly Splice[] = []
@@ -164,7 +164,7 @@ class PageScan {
       i = json.next(i, CLOSE_OBJECT, 'the envelope')
     }
     if (!hasItems) throw json.malformed(at, 'an envelope with items')
-    // Null instead of rows can mean an empty list or a failure of the service. So null is accepted only with a total.
+    // Null instead of rows can mean an empty list or a service failure, so null is accepted only with a total.
     if (nullItems !== undefined && this.#envelope.totalCount === undefined)
       throw json.malformed(nullItems, 'an array of rows')
     return i + 1

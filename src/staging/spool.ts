@@ -20,7 +20,7 @@ export interface SpoolLimits {
 
 export interface PageTimes {
   readonly observedAt: Instant
-  /** The service's time of the request, or slightly earlier. Used to find the newer of two versions of a row. */
+  /** When the service received the request, by its own clock, or slightly before. Shows which row version is newer. */
   readonly askedAt: Instant
 }
 
@@ -77,13 +77,13 @@ type OpenFile = { -readonly [K in keyof StagedCollection]: StagedCollection[K] }
 
 interface OpenSegment {
   readonly path: string
-  /** The first file has the rows. Each other file has the items of a collection. */
+  /** The first file contains the rows. Each of the others contains one collection's items. */
   readonly files: OpenFile[]
   readonly pages: StagedPage[]
   readonly rejected: StagedReject[]
 }
 
-/** The `field` of a file with rows. In a file with a collection's items, `field` is the name of the collection. */
+/** The `field` of a file that contains rows. For a file of a collection's items, `field` is the collection's name. */
 const ROWS = ''
 
 /** Each write appends to the end of the file, even after `takeBack` has shortened the file. */
@@ -128,7 +128,7 @@ export class Spool implements AsyncDisposable {
     return this.#inTurn(() => this.#shorten(point))
   }
 
-  /** Ends the segment if it is full. Call this after all pages that must be in one load were added. */
+  /** Ends the segment if it is full. Call this once all pages that must be in one load have been added. */
   cutWhenFull(): Promise<void> {
     return this.#inTurn(() => this.#finishFullSegment())
   }

@@ -36,7 +36,7 @@ function fractionEnd(bytes: Buffer, at: number): number {
   return i === at + 1 ? at : i
 }
 
-/** Returns whether the bytes from `at` to `last` are a valid zone: no byte, `Z`, or an offset such as `+02:00`. */
+/** Returns whether the bytes from `at` to `last` are a valid zone: nothing, `Z`, or an offset such as `+02:00`. */
 function isZone(bytes: Buffer, at: number, last: number): boolean {
   if (at === last) return true
   if (at + 1 === last) return bytes[at] === 0x5a
