@@ -34,7 +34,7 @@ export interface TidemarkOptions {
   readonly env?: NodeJS.ProcessEnv | undefined
 }
 
-/** A point in time. Example: `'2026-01-31T06:00:00Z'`. A text without a zone is in UTC. */
+/** A point in time. Example: `'2026-01-31T06:00:00Z'`. Text without a zone is in UTC. */
 export type Time = string | Date | Instant
 
 /** The options that every call accepts. */
@@ -43,7 +43,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** A range of modification time. Both ends are inclusive. */
+/** A range of modification times. Both ends are inclusive. */
 export interface RangeOptions extends CallOptions {
   /** The start of the range of modification times. If undefined, the configured start of the report. */
   readonly from?: Time | undefined
@@ -53,7 +53,7 @@ export interface RangeOptions extends CallOptions {
 
 /** The options of `reconcile`. */
 export interface ReconcileOptions extends CallOptions {
-  /** Marks rows as deleted even if they are more than a tenth of a table. */
+  /** Marks rows as deleted even if they make up more than a tenth of a table. */
   readonly allowMassDelete?: boolean | undefined
 }
 
@@ -65,7 +65,7 @@ export interface ChangesOptions extends CallOptions {
   readonly children?: boolean
 }
 
-/** A row that changed, with its present values. A row that `reset` has removed has only its key. */
+/** A row that changed, with its current values. A row that was removed by `reset` has only its key. */
 export interface Change {
   /** A report such as `events`, or a child table such as `events__meeting_rooms`. */
   readonly table: string
@@ -94,7 +94,7 @@ export type WorkerEvent = { readonly text: string; readonly hasToken: boolean }
 export interface SyncAnswer extends AnswerOf<'sync'> {}
 /** The answer of `backfill`. `ends` lists the outcomes of the reports' backfills. */
 export interface BackfillAnswer extends AnswerOf<'backfill'> {}
-/** The answer of `reconcile`: for each report, which differences the comparison has found. */
+/** The answer of `reconcile`: for each report, which differences the comparison found. */
 export interface ReconcileAnswer extends AnswerOf<'reconcile'> {}
 
 /** All operations, such as `sync` and `query`, for one configuration. A call throws only a SyncError. */
@@ -113,7 +113,7 @@ export class Tidemark implements AsyncDisposable {
     this.#reader = openReader(host.config)
   }
 
-  /** Pulls the changes of these reports (or all) and publishes a copy. Errors of single reports are in the answer. */
+  /** Pulls the changes of these reports (or all) and publishes a copy. The answer has each report's error. */
   sync(reports: readonly string[] = [], options: CallOptions = {}): Run<SyncAnswer, PerformEvent> {
     return this.#perform(options, () => ({ do: 'sync', reports: selectReports(reports, this.config) }))
   }
@@ -183,7 +183,7 @@ export class Tidemark implements AsyncDisposable {
   }
 
   /**
-   * Runs one statement that reads the published copy. The result also contains how complete each report is. Numbers
+   * Runs one statement that reads the published copy. The result also describes how complete each report is. Numbers
    * that JavaScript would round are returned as strings.
    */
   async query<Row = Change['row']>(sql: string, options: CallOptions = {}): Promise<QueryResult<Row>> {
