@@ -1,4 +1,4 @@
-/** Creates tables, comments and views, and changes columns. After a change of columns, creates the views again. */
+/** Creates tables, comments and views, and changes columns. Creates the views again each time columns change. */
 import type { ChildTable, Column, ReportTable } from '../../../schema/tables.ts'
 import { CHILD_COLUMNS, SYSTEM_COLUMNS, tableOf } from '../../../schema/tables.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -33,7 +33,7 @@ export function stampSql({ newerBy }: Declaration, alias: string, columns = newe
   return stamps.length > 1 ? `coalesce(${stamps.join(', ')})` : stamps[0]
 }
 
-/** Compression by column name. All other columns have DuckDB's default. */
+/** Compression by column name. All other columns use DuckDB's default. */
 type Compression = Readonly<Record<string, string>>
 
 export async function createTables(sql: Sql, tables: readonly ReportTable[], compressed: Compression): Promise<void> {

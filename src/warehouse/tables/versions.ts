@@ -4,7 +4,7 @@ import { type ReportTable, tableOf } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql, name, names, sameSql, text, time } from '../database/sql.ts'
 
-/** SQL for the earliest start of versions: when the history was last switched off, or else the year 1. */
+/** SQL for the earliest time a version can begin: when the history was last switched off, or else the year 1. */
 export type HistoryStart = string
 
 export const closedName = (table: string): string => `closed_${table}`
@@ -110,7 +110,7 @@ export async function switchHistory(sql: Sql, { report, on, now }: { report: Rep
   for (const table of tables) await remakeHistoryView(sql, report, table)
 }
 
-/** Creates the history view of a table again. Call this after each change of the table's columns. */
+/** Creates a table's history view again. Call this each time the table's columns change. */
 export async function remakeHistoryView(sql: Sql, report: string, table: string): Promise<void> {
   const history = await historyOf(sql, report)
   const open =
