@@ -246,7 +246,7 @@ function countRun({ runs, runSeconds, rows, pages, errors }: Meters, work: Subje
 const TOKEN_FAILURES = ['400', '401', '403', '422', '429', '500', '502', '503', '504']
 const NO_ANSWER = ['SERVICE_UNREACHABLE', 'SERVICE_TIMEOUT']
 
-/** Creates the counters whose labels are known. Without a first 0, Prometheus does not count the first increase. */
+/** Creates the counters whose labels are known. Without an initial 0, Prometheus misses the first increase. */
 function beginAtZero(meters: Meters, { reports }: MetricsOptions['config']): void {
   const { enabled, runs, errors, requests, tokenRequests, notices } = meters
   for (const report of reportNames) {

@@ -67,7 +67,7 @@ function failingConditions({ report, kind, times, code, message, cure }: Failure
   return [{ ...details, key: `failing ${kind} ${report}`, event: 'report.failing', message: failed }]
 }
 
-/** A report is late if its lag exceeds two limits: `lagMs`, and this number of run intervals plus `settleMs`. */
+/** A report is late if its lag exceeds both `lagMs` and this many run intervals plus `settleMs`. */
 const TICKS_BEHIND = 2
 
 /** Returns a condition for a late report. Skips audit reports, because their mark moves only when records change. */

@@ -1,4 +1,4 @@
-/** Posts the messages of each receiver in order, at least once. A message waits until its receiver accepts it. */
+/** Posts each receiver's messages in order, at least once. A message waits until its receiver accepts it. */
 import { createHmac, randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { reportNames } from '../../schema/index.ts'
@@ -35,7 +35,7 @@ export class Deliveries {
     this.receivers = parts.config.notify?.receivers ?? []
     const { memory } = parts.book
     const states = this.receivers.map(({ name, takes }) => {
-      // A receiver that is new in the settings first receives the notices of conditions that have not ended.
+      // A newly configured receiver first gets the notices of conditions that have not ended.
       const waiting = takes === 'notices' ? Object.values(memory.firing) : []
       return [name, memory.receivers[name] ?? { waiting, cursors: {} }] as const
     })
@@ -187,7 +187,7 @@ const BODIES: Readonly<Record<ReceiverConfig['format'], (message: Message, secre
     const head = event === 'data.published' ? 'New data' : event === 'notify.test' ? 'Test' : noticeHead
     const advice = state === 'firing' ? `\nWhat to do: ${cure ?? ''}` : ''
     const text = `*${head}* (${service} on ${host})\n${message}${advice}`
-    // Replaces three characters that Slack would read as markup.
+    // Escapes the three characters that Slack would read as markup.
     return { text: text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;') }
   },
   // An event of the Events API v2. The notice that a condition has ended resolves the alert that its start triggered.

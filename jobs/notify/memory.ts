@@ -52,7 +52,7 @@ const Failures = z.object({
 export type Failures = z.infer<typeof Failures>
 
 const Memory = z.object({
-  /** The notice that each unfinished condition has caused, by condition. Example of a key: `paused events`. */
+  /** The notice of each condition that has not ended, keyed by condition. Example of a key: `paused events`. */
   firing: z.record(z.string(), Message),
   failures: z.array(Failures),
   receivers: z.record(z.string(), ReceiverState),

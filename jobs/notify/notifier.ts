@@ -26,7 +26,7 @@ export class Notifier {
   readonly deliveries: Deliveries
   readonly #parts: NotifierOptions
   readonly #times: typeof TIMES
-  /** Receivers whose delivery must still be requested. At first, all receivers: any may have undelivered messages. */
+  /** Receivers whose delivery has yet to be requested. At first, all of them: any may have undelivered messages. */
   readonly #due: Set<string>
   #wake = Promise.withResolvers<void>()
 
@@ -39,7 +39,7 @@ export class Notifier {
 
   async run(signal: AbortSignal): Promise<void> {
     const { runs, clock, log, config, book } = this.#parts
-    // Forgets failures of disabled reports, because such a report has no later run that can succeed.
+    // Forgets failures of disabled reports, because a disabled report has no later run that could succeed.
     book.memory.failures = book.memory.failures.filter(({ report }) => config.reports[report].enabled)
     const unfollow = runs.follow((event) => this.#recordRun(event))
     using _stopping = onAbort(signal, () => this.#wake.resolve())

@@ -28,10 +28,10 @@ const JOBS_REMOVED_MAX = 10_000
 /** If a pulled window is not loaded within this time, its files are deleted. The window can be pulled again. */
 const STAGED_KEPT_MS = 24 * HOUR_MS
 
-/** The pause after a publication is this multiple of the publication's duration. Example: 30 s after 10 s. */
+/** The pause after a publication is this many times as long as the publication took. Example: 30 s after 10 s. */
 const PUBLISH_REST = 3
 
-/** Runs without changed rows request the next publication only once in this time, to save calls to the queue. */
+/** Runs that changed no rows request a publication at most this often, to save calls to the queue. */
 const MARKS_AGAIN_MS = 50_000
 
 export class Housekeeping {

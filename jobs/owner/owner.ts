@@ -29,7 +29,7 @@ export interface OwnerOptions {
   readonly log: Log
   /** Runs `work` while this worker has the lease `name`. Set only if several workers share a lake. */
   readonly lease?: ((name: string, signal: AbortSignal, work: () => Promise<unknown>) => Promise<unknown>) | undefined
-  /** Called when DuckDB accepts no more statements. The worker then opens the file again. */
+  /** Called when DuckDB no longer accepts statements. The worker then opens the file again. */
   readonly onBroken: () => void
 }
 

@@ -10,7 +10,7 @@ import { type EndedRun, RUN_KINDS, type RunningRun, type Runs } from '../runs/ru
 import type { SharedValues } from '../stores/sharedTokens.ts'
 
 const LOOK_EVERY_MS = 1_000
-/** A cancellation is stored for this time, so that a run that begins again on another worker is cancelled, too. */
+/** How long a cancellation is stored, so that a run that restarts on another worker is cancelled too. */
 const CANCEL_KEPT_MS = MINUTE_MS
 
 /** Identifies one attempt of a job. The identifier of the job itself is the same for all its attempts. */
