@@ -27,7 +27,7 @@ export interface CommandResult {
   readonly text: (width: number) => string
 }
 
-/** Prints the document if `--json` is given, else the text. With `--quiet`, prints the text only after a failure. */
+/** Prints the document with `--json`, otherwise the text. With `--quiet`, prints the text only after a failure. */
 export function print({ out }: Shell, { json, quiet }: OutputOptions, result: CommandResult): ExitCode {
   const { failed = false, document, text } = result
   if (json === true) out.write(`${JSON.stringify(document, undefined, 2)}\n`)

@@ -15,7 +15,7 @@ export const line = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ')
 
 export interface Column {
   readonly head: string
-  /** If undefined, the table aligns a column with numbers to the right, and others to the left. */
+  /** If undefined, columns of numbers are aligned right and all others left. */
   readonly align?: 'left' | 'right'
   /** On a narrow terminal, the table leaves out this column: always, or only if all its values are 0. */
   readonly narrow?: 'hide' | 'hide zeros'
@@ -26,7 +26,7 @@ const EDGES = ['top', 'bottom', 'left', 'right'].flatMap((edge) =>
 )
 const RULES_ONLY = { ...Object.fromEntries(EDGES.map((edge) => [edge, ''])), mid: '─', 'mid-mid': '──', middle: '  ' }
 
-/** Returns the number of characters that fit into a line. Files and pipes have no limit. */
+/** Returns how many characters fit on a line. Files and pipes have no limit. */
 export const widthOf = ({ isTerminal, columns }: Output): number => (isTerminal ? columns : Number.POSITIVE_INFINITY)
 
 export const zeroColumns = (...heads: readonly string[]): Column[] =>
@@ -114,7 +114,7 @@ function wordLines(text: string, width: number): string[] {
   return lines
 }
 
-/** Returns, for example, `events failed: … what to do: …`. Returns an empty text if `problem` is undefined. */
+/** Returns, for example, `events failed: … what to do: …`. Returns an empty string if `problem` is undefined. */
 export const problemText = (
   subject: string,
   problem: Pick<Problem, 'code' | 'message' | 'cure'> | undefined,

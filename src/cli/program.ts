@@ -18,7 +18,7 @@ export async function runProgram(given: Shell, args: readonly string[]): Promise
     return result.code
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0
-    // The user has stopped the program, and a message about the stop is already printed.
+    // The user stopped the program, and a message about the stop has already been printed.
     if (shell.stop.signal.aborted) return printStopped(shell, args.includes('--json'))
     const failure = thrown instanceof CommanderError ? usageError(thrown, program, args) : thrown
     return printFailure(shell, failure, args.includes('--json'))

@@ -1,11 +1,11 @@
-/** The outputs, environment and clock of a command. `out` receives only results, so that a pipe contains no log. */
+/** The outputs, environment and clock of a command. `out` receives only results, so that no log ends up in a pipe. */
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Stop } from './stop.ts'
 
 export interface Output {
   write(text: string): void
-  /** Waits until the reader has received the output. Without it, output for a slow pipe would collect in memory. */
+  /** Waits until the reader has received the output. Otherwise, output for a slow pipe would pile up in memory. */
   drained(): Promise<void>
   readonly isTerminal: boolean
   /** The width of the terminal in characters, or 200 if the output is not a terminal. */

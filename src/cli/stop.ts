@@ -7,7 +7,7 @@ import { onAbort } from '../signals.ts'
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 type StopSignal = (typeof SIGNALS)[number]
 
-/** Ctrl-C sends a signal from the terminal and another one from `bin/tidemark.js`. The later one is ignored. */
+/** A second signal within this time is ignored: on Ctrl-C, the terminal and `bin/tidemark.js` each send one. */
 const SAME_PRESS_MS = 500
 
 const STOPPING = 'tidemark: stopping; what is committed stays, the rest is undone. Again to quit at once.'

@@ -69,7 +69,7 @@ const documentOf = ({ report, claims }: Certified): object => ({
   claims: claims.map(({ check, verdict, ...rest }) => ({ claim: check, result: verdict, ...rest })),
 })
 
-/** The time limit for the examination of one report. Without it, a slow service could delay the command for hours. */
+/** The time limit for examining one report. Without it, a slow service could delay the command for hours. */
 const EXAMINE_MS_MAX = 5 * MINUTE_MS
 
 /** Examines the report in the configured service. If the first requests fail, returns their error as the finding. */

@@ -26,7 +26,7 @@ import { isReportName } from '../../../schema/index.ts'
 import { pauses } from '../../warehouse/books/books.ts'
 import { findWorker } from '../../operations/worker.ts'
 
-/** The attempts per request. Runs have more, but a person waits for the result of a check. */
+/** Attempts per request. Runs make more, but somebody is waiting for the result of a check. */
 const ATTEMPTS_MAX = 2
 
 type CheckOptions = CommandOptions & { readonly notify?: boolean }
@@ -141,7 +141,7 @@ function findingsOf(findings: readonly StoreFinding[]): Finding[] {
   return passed.length === 0 ? others : [ok(CHECK, passed.join(', ')), ...others]
 }
 
-/** Resumes reports that the service refused earlier but allows now. Pauses by an operator remain. */
+/** Resumes reports that the service refused earlier but allows now. Reports paused by an operator stay paused. */
 async function resumeReadable(shell: Shell, config: Config, findings: readonly Finding[]): Promise<Finding[]> {
   const passed = findings.filter(({ verdict }) => verdict === 'ok' || verdict === 'warn').map(({ check }) => check)
   const reports = passed.filter(isReportName)

@@ -111,7 +111,7 @@ async function startWorker(tidemark: Tidemark, { clock, stop: { signal } }: Shel
 
 const POLL_EVERY_MS = 100
 
-/** Reads all reports. Throws the error of the first report that has failed, or of the publication. */
+/** Reads all reports. Throws the error of the first report that failed, or of the publication. */
 async function syncAll(tidemark: Tidemark, { stop: { signal } }: Shell): Promise<void> {
   const { outcomes, publishError } = await tidemark.sync([], { signal })
   const problem = outcomes.find(({ error }) => error !== undefined)?.error ?? publishError

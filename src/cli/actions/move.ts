@@ -77,7 +77,7 @@ async function fill({ err, stop }: Shell, { from, movedFrom, snapshot }: Source,
   })
 }
 
-/** Errors of the target get a cure of their own: the usual ones (restore it, run a sync) are for the source. */
+/** Errors in the target need their own advice: the usual advice (restore it, run a sync) is for the source. */
 const targetError = (lake: LakePlace | undefined) => (thrown: unknown) => {
   const { code, message } = asSyncError(thrown)
   const isWrong = code === 'WAREHOUSE_MISSING' || code === 'WAREHOUSE_CORRUPT'
@@ -102,7 +102,7 @@ async function sourceOf(from: Config) {
 
 const LAST_LOAD = 'SELECT (SELECT coalesce(max(load_id), 0) FROM tidemark.loads) AS load'
 
-/** Returns whether the target has the same rows and books. Throws USAGE_INVALID if it has older or newer ones. */
+/** Returns true if the target already has the source's state. Throws USAGE_INVALID if it has an older or newer one. */
 async function isMoved({ from, movedFrom, state, load }: Source, target: Config): Promise<boolean> {
   const { lake, limits } = target
   const opened = await openWarehouseToRead(target).catch(asSyncError)
@@ -111,7 +111,7 @@ async function isMoved({ from, movedFrom, state, load }: Source, target: Config)
     return false
   }
   await using database = opened
-  // The mark cannot be read from a DuckDB file of another program.
+  // Reading the mark fails if another program created the DuckDB file.
   if ((await readNumberMark(database).catch(() => undefined)) !== movedFrom) return false
   // Older tables have no such state.
   if ((await stateOf(database).catch(() => undefined)) === state) return true

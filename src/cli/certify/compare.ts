@@ -94,7 +94,7 @@ function isSame(sent: Json, held: string | null): boolean {
   return String(sent) === held || (held.startsWith('"') && parseExactly(held) === sent)
 }
 
-/** Returns whether the child rows equal the sent items. Compares `_payload` and the columns of the items' fields. */
+/** Returns whether the child rows match the sent items. Compares `_payload` and the columns of the items' fields. */
 function hasItems(sent: Json, rows: readonly Row[], columnOf: (field: string) => string | undefined): boolean {
   const items = (sent === null ? [] : [sent].flat()) as readonly JsonObject[]
   const live = rows
@@ -114,7 +114,7 @@ const parseExactly = (text: string): Json =>
     typeof value === 'number' ? { number: canonical(source) } : value,
   ) as Json
 
-/** Returns one spelling for all equal numbers. Example: 12.50 and 12.5 become `125e-1`, 1000 and 1e3 become `1e3`. */
+/** Returns a number in canonical form. Example: 12.50 and 12.5 become `125e-1`, 1000 and 1e3 become `1e3`. */
 export function canonical(text: string): string {
   const [, sign = '', whole = '', fraction = '', power = '0'] = /^(-?)(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/.exec(
     text,

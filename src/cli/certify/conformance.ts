@@ -23,7 +23,7 @@ import { differences } from './compare.ts'
 const ROWS = 60
 const SETTINGS = { TIDEMARK_PAGE_SIZE: '25', TIDEMARK_CURRENCIES: 'EUR,USD' }
 
-/** Each fault is active while all rows are read again. Then the table must equal the rows of the sandbox. */
+/** Each fault is active while all rows are read again. Then the table must match the sandbox's rows. */
 const FAULTS: readonly (readonly [fault: string, claim: string])[] = [
   ['5xx*2', 'survives errors of the server (503)'],
   ['429*1:1', 'survives a request to wait (429)'],
@@ -42,7 +42,7 @@ interface Bench {
   readonly clock: ReturnType<typeof forwardClock>
 }
 
-/** The test returns undefined if the claim is true, otherwise a text about what differs. */
+/** The test returns undefined if the claim is true, otherwise a description of the difference. */
 type Claim = readonly [claim: string, test: (bench: Bench) => Promise<string | undefined>, cure: string]
 
 /** Returns a finding for each claim, such as `survives slow answers`. The sandbox serves the reports in `served`. */

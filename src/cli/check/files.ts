@@ -88,7 +88,7 @@ export async function checkPublished(config: Config): Promise<Finding> {
   }
 }
 
-/** Returns how the copy differs from the warehouse. Returns undefined if they are equal or the warehouse is in use. */
+/** Returns how the copy differs from the warehouse, or undefined if they are the same or the warehouse is in use. */
 export async function findDifference(config: Config, copy: Database): Promise<string | undefined> {
   await using warehouse = await openWarehouseToRead(config).catch(() => undefined)
   if (warehouse === undefined) return undefined
@@ -136,7 +136,7 @@ async function findLeftovers({ warehouse, staging }: Config): Promise<string[]> 
 
 async function checkFolder(check: string, file: string): Promise<Finding> {
   let folder = path.dirname(file)
-  // `lstat` also finds a symbolic link without a target, which would prevent the creation of the file.
+  // `lstat` also finds a symbolic link without a target, which would keep the file from being created.
   while (lstatSync(folder, { throwIfNoEntry: false }) === undefined) folder = path.dirname(folder)
   const failed = (why: string, cure: string) =>
     fail(check, new SyncError('WAREHOUSE_MISSING', `${file} is not there, and ${folder} ${why}`, { cure }))

@@ -77,7 +77,7 @@ export const promptSecret = async (): Promise<Secret> => new Secret(await PROMPT
 export const promptYesOrNo = async ({ isInteractive }: Shell, message: string, preselected = false): Promise<boolean> =>
   isInteractive && promptFor(({ confirm }) => confirm({ message, default: preselected }))
 
-/** Imports the package for prompts when it is needed, so that commands start fast. Throws CANCELLED after Ctrl-C. */
+/** Imports the prompts package only when it is needed, so that commands start fast. Throws CANCELLED after Ctrl-C. */
 export async function promptFor<T>(ask: (prompts: typeof import('@inquirer/prompts')) => Promise<T>, command = 'init') {
   try {
     return await ask(await import('@inquirer/prompts'))
