@@ -90,7 +90,7 @@ interface RunLoad<Kind extends string> extends AnyLoad {
 /** Rows that an incremental run has read because they were modified. */
 export type ChangesLoad = RunLoad<'changes'>
 
-/** Rows that were read again after a change of the configuration, or because counts differ. Some may be unmodified. */
+/** Rows that were read again after the configuration changed, or because counts differ. Some may be unmodified. */
 export type RereadLoad = RunLoad<'reread'>
 
 /** Rows that a backfill read some time before this load. A stored version with the same modification time is kept. */

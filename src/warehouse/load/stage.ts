@@ -13,7 +13,7 @@ import { CHILD_DELETED_FIELD, itemsSql, itemText } from './items.ts'
 import type { Reading, RowReading, StagedRows } from './loading.ts'
 import { splitDuplicates } from './rowVersion.ts'
 
-/** Minimum of `maximum_object_size`. Only long rows raise it, because each DuckDB thread reserves twice its value. */
+/** Minimum of `maximum_object_size`. Only long rows raise it, because each DuckDB thread reserves twice as much. */
 const OBJECT_BYTES_MIN = 1024 * 1024
 
 /** Returns the query that reads the staged rows. Run it with `rowsInOrder`, so that DuckDB streams the rows. */
