@@ -23,7 +23,7 @@ export interface DeliveriesOptions {
 
 export type MessageFields = Pick<Message, 'event' | 'message'> & Partial<Message>
 
-/** If more notices wait for a receiver, the oldest is dropped. At most one message about data waits per report. */
+/** Beyond this many waiting notices, the oldest is dropped. At most one message about data waits per report. */
 export const WAITING_MAX = 1_000
 
 export class Deliveries {
