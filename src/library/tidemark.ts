@@ -47,7 +47,7 @@ export interface CallOptions {
 export interface RangeOptions extends CallOptions {
   /** The start of the range of modification times. If undefined, the configured start of the report. */
   readonly from?: Time | undefined
-  /** The end of the range of modification times. If undefined, it is now or, for `verify`, the report's mark. */
+  /** The end of the range of modification times. If undefined, now or, for `verify`, the report's mark. */
   readonly to?: Time | undefined
 }
 

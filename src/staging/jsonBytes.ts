@@ -62,7 +62,7 @@ export interface Splice {
 /** Inserted before `\ud800` (half a surrogate pair), it turns the escape into ordinary text: `\\ud800`. */
 export const ONE_BACKSLASH = Buffer.from('\\')
 
-/** Returns the largest number of bytes by which the splices (replacements) can lengthen the page. */
+/** Returns how many bytes, at most, the splices (replacements) can add to the page. */
 export function spliceBytes(splices: readonly Splice[]): number {
   let sum = 0
   for (const { insert } of splices) sum += insert instanceof Uint8Array ? insert.length : DIGEST_CHARS_MAX

@@ -109,7 +109,7 @@ class PageScan {
   readonly #view: DataView
   readonly #plan: ScanPlan
   readonly #lines: StagedLines
-  /** The collections of the page, indexed by field number. */
+  /** The page's collections, indexed by field number. */
   readonly #collections: (Collection | undefined)[] = []
   readonly #keys: RowKey[] = []
   readonly #unflagged: RowKey[] = []
