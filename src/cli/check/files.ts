@@ -1,4 +1,4 @@
-/** Checks the sources of the configuration, the warehouse, the published copy, and the space on the disk. */
+/** Checks the configuration's sources, the warehouse, the published copy, and the disk space. */
 import { constants, lstatSync, existsSync } from 'node:fs'
 import { access, readdir, stat, statfs } from 'node:fs/promises'
 import path from 'node:path'

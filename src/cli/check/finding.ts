@@ -1,4 +1,4 @@
-/** The findings of checks, and the table in which they are printed. */
+/** What checks find, and the table that shows their findings. */
 import type { SyncError } from '../../errors.ts'
 import { line, table, withoutSubject } from '../layout.ts'
 

@@ -110,7 +110,7 @@ export function questionOf(declaration: Declaration, { config, client, clock }: 
   }
 }
 
-/** Returns the service's limit in rows per page, or undefined if the service does not limit the page size. */
+/** Returns how many rows the service puts on a page if these are fewer than requested, otherwise undefined. */
 export async function clampOf(pages: PageSource, question: Question, page: ScannedPage): Promise<number | undefined> {
   const { pageSize, totalCount } = page.envelope
   if (pageSize !== undefined && pageSize < pages.pageSize) return pageSize
