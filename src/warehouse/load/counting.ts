@@ -65,7 +65,7 @@ async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys
   const missing: string[] = []
   for (let from = 0; from < all.length; from += KEYS_AT_ONCE) {
     const some = all.slice(from, from + KEYS_AT_ONCE)
-    // If a row was read for two ranges, both contain its creation time, so their intersection is stored.
+    // If a row was read for two ranges, their intersection is stored or, if they do not overlap, the newer range.
     await sql.run(`
       ${keysSql(place, some)}
       CREATE OR REPLACE TEMP TABLE noted AS

@@ -141,8 +141,8 @@ function isProvenGoneSql(table: ReportTable, stamp: string, staysDeleted: string
 }
 
 /**
- * Returns the statement that creates the temporary table `gone_keys`, which lists deleted rows. `~stamp` is the deleted
- * version's modification time. NULL matches all versions. Infinity matches none: the time could not be parsed.
+ * Returns the statement that puts keys, usually of deleted rows, into the temporary table `gone_keys`. `~stamp` is the
+ * version's modification time. NULL matches all versions; infinity matches none, because no time could be parsed.
  */
 export function goneKeysSql({ key, fields, asked }: ReportTable, goneKeys: GoneKeys): string {
   const columns = key.map((column) => {
