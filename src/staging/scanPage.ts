@@ -1,4 +1,4 @@
-/** Scans the bytes of a page once. No row becomes a JavaScript object, so more rows do not need more memory. */
+/** Scans the bytes of a page once, without turning rows into JavaScript objects, which would need more memory. */
 import { isUtf8 } from 'node:buffer'
 import { CLOSE_ARRAY, CLOSE_OBJECT, LETTER_N, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './bytes.ts'
 import type { CatalogField, ObjectCatalog, TrieNode } from './catalog.ts'
@@ -97,7 +97,7 @@ function slicesOf(bytes: Buffer, plan: ScanPlan): Generator<void, ScannedPage> {
 }
 
 const keyOf = (found: readonly RowKey[]): RowKey => (found.length === 1 ? (found[0] as RowKey) : JSON.stringify(found))
-/** Size of a slice. Scanning a slice takes two to five milliseconds, and other work never waits longer than this. */
+/** Size of a slice. Scanning a slice takes two to five milliseconds, so other work does not have to wait long. */
 const SLICE_BYTES = 256 * 1024
 
 const NO_SPLICES: readonly Splice[] = []
