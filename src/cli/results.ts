@@ -82,7 +82,7 @@ function csvText(cell: Cell): string {
 
 const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
 
-/** Prints an array of rows or, with `hasWarrants`, `{"rows":[…],"reports":[…]}`, with the warrants in `reports`. */
+/** Prints an array of rows or, if `hasWarrants`, `{"rows":[…],"reports":[…]}` with the warrants in `reports`. */
 function jsonPrinter(out: Output, hasWarrants: boolean): ResultPrinter {
   const head = hasWarrants ? '{"rows":[' : '['
   let written = 0
