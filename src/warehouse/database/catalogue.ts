@@ -1,4 +1,4 @@
-/** Reads tables and views from DuckDB's catalogue. Unlike schema/, the catalogue includes undocumented fields. */
+/** Reads tables and views from DuckDB's catalogue, because schema/ lacks the columns of undocumented fields. */
 import type { WarehouseColumns } from '../../../schema/dictionary.ts'
 import type { RowTable } from '../../../schema/rowTypes.ts'
 import { type Sql, name, text } from './sql.ts'
@@ -8,7 +8,7 @@ export interface CatalogueTable extends RowTable {
   readonly view: string | null
 }
 
-/** Returns tables, then views, because views are created after the tables. `of` is SQL for a database's name. */
+/** Returns all tables, and then the views that read them. `of` is SQL for the name of a database. */
 export const catalogueOf = (sql: Pick<Sql, 'rows'>, of = 'current_database()'): Promise<CatalogueTable[]> =>
   sql.rows<CatalogueTable>(`
     WITH every AS (

@@ -16,7 +16,7 @@ export const arrayOf = (items: readonly Cell[]): Cell => jsonCell(`[${items.map(
 export const objectOf = (entries: readonly (readonly [name: string, value: Cell])[]): Cell =>
   jsonCell(`{${entries.map(([name, value]) => `${JSON.stringify(name)}:${jsonOf(value)}`).join(',')}}`)
 
-/** `timeCell` formats only times from the year 0 to the year 9999. The limits are in microseconds since 1970. */
+/** The start of the year 0 and the end of the year 9999, in microseconds since 1970. */
 const MICROS_MIN = -62_167_219_200_000_000n
 const MICROS_MAX = 253_402_300_799_999_999n
 

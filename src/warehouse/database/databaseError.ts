@@ -9,13 +9,13 @@ const CATALOGUE_LOST =
   /Unable to connect to Postgres|connection to server|server closed the connection|no connection to the server|could not (?:receive data from|send data to) server|Failed to execute query "(?:BEGIN|COMMIT|ROLLBACK)/
 
 /**
- * Matches errors for a catalogue table that another process's upkeep has dropped. With PostgreSQL, this is an internal
- * error, because DuckLake reads the result before checking for errors. DuckDB then accepts no more statements.
+ * Matches DuckLake's errors after another process's upkeep has dropped a table that DuckLake wants to read. With
+ * PostgreSQL, the error is an internal one, and DuckDB then accepts no more statements.
  */
 const DROPPED =
   /ducklake_inlined_data_\d+_\d+\W+does not exist|^INTERNAL Error: Attempted to access index 0 within vector of size 0/
 
-/** Returns whether the lake must be attached again, because DuckLake would keep trying to read the dropped table. */
+/** Returns whether the lake must be attached again. Otherwise, DuckLake would keep reading a table that was dropped. */
 export const isOutdated = (thrown: unknown): boolean => thrown instanceof Error && DROPPED.test(thrown.message)
 
 const NOT_OPENED = /unable to open|Cannot open file|No such file|does not exist|Is a directory/i
@@ -34,7 +34,7 @@ export function databaseError(thrown: unknown, path: string): SyncError {
     const cure = 'Check that PostgreSQL runs and can be reached. The worker then continues by itself.'
     return new SyncError('LAKE_BUSY', `the catalogue of ${path} cannot be reached: ${reason}`, { cure })
   }
-  // The message of a lost commit quotes rows, which must not be in an error and could match a pattern below.
+  // This message quotes rows. Their values must not get into an error, and could match a pattern below.
   if (LOST_COMMIT.test(message)) {
     const cure = 'This load stored nothing; the next run reads its rows again.'
     return new SyncError('LAKE_BUSY', `${path}: another loader committed first`, { cure })
@@ -90,7 +90,7 @@ export const lockedError = (path: string, where: string): SyncError =>
 
 const firstLine = (message: string): string => message.split('\n')[0] ?? ''
 
-/** These errors can quote a row that contains the word "checksum", so the word alone does not prove damage. */
+/** These errors can quote values of rows. A word such as "checksum" in them does not mean that the file is damaged. */
 const QUOTES_ANY_TEXT = /^(Conversion|Invalid Input|Binder|Catalog|Parser|Constraint) Error/
 
 function isCorrupt(message: string): boolean {

@@ -1,4 +1,4 @@
-/** The only file that uses DuckDB's driver. Runs one statement at a time, except those for a lake's lock (turn.ts). */
+/** The only file that uses DuckDB's driver. Statements run one at a time, except those that lock a lake (turn.ts). */
 import {
   DuckDBArrayValue,
   type DuckDBConnection,
@@ -27,22 +27,22 @@ import { takeTurn } from './turn.ts'
 
 export interface DatabaseOptions extends FileOptions {
   readonly around?: AroundStatement | undefined
-  /** The database's name in messages. Set only if other processes also write: conflicts are then retried. */
+  /** Set if other processes write too: conflicts are then retried. Messages use this name instead of the path. */
   readonly shared?: string
   /** The name of an attached lake in which processes take turns to commit (turn.ts). */
   readonly turnsOf?: string | undefined
 }
 
-/** Calls `run`, which executes a statement. In tests, a simulation delays a statement, fails it or loses its result. */
+/** Executes a statement by calling `run`. A simulation can delay the statement, make it fail or lose its result. */
 export type AroundStatement = <T>(sql: string, run: () => Promise<T>) => Promise<T>
 
 /** Receives some rows of a query result. Returns false if it needs no more rows. */
 export type TakeRows = (rows: readonly (readonly Cell[])[], columns: readonly string[]) => Promise<boolean>
 
-/** Returns how many compactions a COMMIT may do (`max_vacuum_tasks`). More replaced rows allow more of them. */
+/** Returns how many compactions the COMMIT may do (`max_vacuum_tasks`), from the result of the transaction's work. */
 type CompactionLimit<T> = (result: T) => number
 
-/** Makes DuckDB join tables in the order written. DuckDB's own order is bad, because it assumes 42 rows in any file. */
+/** Makes DuckDB join tables in the written order. Its own order is bad, because it assumes 42 rows in every file. */
 const KEEP_ORDER = `SET disabled_optimizers = 'join_order,build_side_probe_side'`
 const ANY_ORDER = 'RESET disabled_optimizers'
 
@@ -120,12 +120,12 @@ export class Database implements Sql, AsyncDisposable {
     return this.#inTurn(() => this.#read<T>(sql, values))
   }
 
-  /** Returns rows like `rows`, but does not run postponed work first, so the query must not depend on that work. */
+  /** Returns cached rows if possible. Does not run postponed work first, so the query must not depend on that work. */
   cachedRows<T = SqlRow>(sql: string): Promise<T[]> {
     return this.#inTurn(() => this.#readCached<T>(sql), { runsPostponed: false })
   }
 
-  /** Runs `work` in a transaction before the next statement or `close`. `cachedRows` does not trigger it. */
+  /** Runs `work` in a transaction before the next statement or `close`. Calls of `cachedRows` do not run `work`. */
   postpone(work: (sql: Sql) => Promise<void>): void {
     this.#postponed = work
   }
@@ -134,7 +134,7 @@ export class Database implements Sql, AsyncDisposable {
     return this.#inTurn(() => this.#read<T>(sql, undefined, true))
   }
 
-  /** Runs a read-only statement. `take` receives the rows. Returns the column names. Throws QUERY_FAILED, CANCELLED. */
+  /** Passes the rows of a read-only statement to `take`. Returns the column names. Throws QUERY_FAILED, CANCELLED. */
   query(sql: string, take: TakeRows): Promise<readonly string[]> {
     return this.#queryInTurn(sql, async (statement) => {
       const result = await statement.stream()
@@ -159,7 +159,7 @@ export class Database implements Sql, AsyncDisposable {
     })
   }
 
-  /** Runs `work` in one transaction. In a lake, retries after conflicts. Throws LAKE_BUSY after too many of them. */
+  /** Runs `work` in one transaction. In a lake, retries after conflicts, and throws LAKE_BUSY after the last try. */
   transaction<T>(work: (sql: Sql) => Promise<T>, limit: CompactionLimit<T> = () => COMPACTIONS_MIN): Promise<T> {
     const once = async () => {
       await using _ = await this.#takeTurn()
@@ -188,8 +188,8 @@ export class Database implements Sql, AsyncDisposable {
       await this.#execute('COMMIT', undefined, change)
       return result
     } catch (error) {
-      // After an error, DuckDB would report a successful COMMIT, although it has discarded the changes.
-      // If the disk filled up during the COMMIT, the transaction has already ended and this ROLLBACK fails harmlessly.
+      // A COMMIT after an error would seem to succeed, although DuckDB has discarded the changes.
+      // If the disk was full during COMMIT, the transaction has already ended, and this ROLLBACK fails harmlessly.
       await this.#execute('ROLLBACK').catch(() => undefined)
       throw error
     }
@@ -218,7 +218,7 @@ export class Database implements Sql, AsyncDisposable {
     return this.close()
   }
 
-  /** Runs a statement that only reads. Throws QUERY_FAILED for others: COPY can write even in a read-only database. */
+  /** Throws QUERY_FAILED unless the statement only reads, because COPY can write even in a read-only database. */
   #queryInTurn<T>(sql: string, read: (statement: DuckDBPreparedStatement) => Promise<T>): Promise<T> {
     return this.#inTurn(async () => {
       try {
@@ -301,7 +301,7 @@ export class Database implements Sql, AsyncDisposable {
     try {
       return await read()
     } catch (error) {
-      // After an error, the transaction accepts only ROLLBACK. Without it, the next statement (ANY_ORDER) would fail.
+      // After an error, DuckDB accepts only a ROLLBACK, so ANY_ORDER would fail without this one.
       await this.#connection.run('ROLLBACK').catch(() => undefined)
       throw error
     } finally {
@@ -312,7 +312,7 @@ export class Database implements Sql, AsyncDisposable {
 
 const openFiles = new Set<{ readonly path: string; readonly isReader: boolean }>()
 
-/** Throws WAREHOUSE_LOCKED if this process already has the file open: closing a second one would end the first lock. */
+/** Throws WAREHOUSE_LOCKED if this process already has the file open: the first of two closes would end the lock. */
 function claimFile(file: { readonly path: string; readonly isReader: boolean }): Disposable {
   const isTaken = [...openFiles].some(({ path, isReader }) => path === file.path && !(isReader && file.isReader))
   if (isTaken && file.path !== ':memory:') throw lockedError(file.path, 'this process, by another call')

@@ -19,7 +19,7 @@ export interface LakePlace {
   /** Set only if `data` is in object storage, such as `s3://bucket/path/`. */
   readonly storage?: StorageAccess<Secret | string> | undefined
   readonly extensions: string | undefined
-  /** The state of the lake that a reader sees, even while other processes load. Default: the newest state. */
+  /** The snapshot that a reader sees, even after other processes have loaded more rows. Default: the newest one. */
   readonly snapshot?: number
 }
 
@@ -36,7 +36,7 @@ const withoutPassword = (address: string): string =>
     .replace(/(:\/\/[^:@/]*):.*@/s, '$1:***@')
     .replace(/password\s*=\s*('(?:[^'\\]|\\.)*'?|(?:[^\s\\]|\\.)+)/gis, 'password=***')
 
-/** Opens or creates the lake. Throws EXTENSION_MISSING, LAKE_OUTDATED, and the errors of `attachError`. */
+/** Opens or creates the lake. Throws EXTENSION_MISSING or an error of `attachError`, such as LAKE_OUTDATED. */
 export async function openLake(place: LakePlace, options: DatabaseOptions): Promise<Database> {
   const { readOnly = false, ...others } = options
   const database = await Database.open(':memory:', {
@@ -69,7 +69,7 @@ const SILENCE = {
 export function withTimeouts(at: string): string {
   const missing = Object.entries(SILENCE).filter(([name]) => !at.includes(name))
   const [first, next] = /^postgres(?:ql)?:\/\//.test(at) ? ['?', '&'] : [' ', ' ']
-  // The password of a URL can contain a question mark.
+  // Removes the password before looking for the query, because a password can contain a question mark.
   const hasQuery = at.replace(/^\w+:\/\/[^@/]*@/, '').includes('?')
   return missing.reduce((all, limit, index) => `${all}${index > 0 || hasQuery ? next : first}${limit.join('=')}`, at)
 }
@@ -131,11 +131,10 @@ const ACCESS = {
   upgrade: ', CREATE_IF_NOT_EXISTS false, AUTOMATIC_MIGRATION true',
 } as const
 
-/** Matches DuckLake's message about a catalogue in a different format. */
 const OTHER_FORMAT = /catalog version is '?(\d+\.\d+)[^,]*,.* version '?(\d+\.\d+)/
 
 const RETRYABLE = /already exists|locked|duplicate key|conflict|23505/i
-/** DuckLake's message for a missing or half-made lake. A writer tries again, because another process is creating it. */
+/** DuckLake's message about a lake that another process is still creating. A writer then tries again. */
 const HALF_MADE = /does not exist/i
 const NO_LAKE = /^Invalid Input Error: Existing DuckLake at .* does not exist/
 const OTHER_DATA = /DATA_PATH parameter "(.*?)\/?" does not match existing data path in the catalog "(.*?)\/?"/
@@ -182,7 +181,7 @@ function otherFormat(lake: string, format: string, known: string): SyncError {
   })
 }
 
-/** Copies an outdated catalogue, then upgrades it. Returns the copy's path or schema, or undefined if up to date. */
+/** Upgrades a catalogue after copying it. Returns the copy's path or schema, or undefined if no upgrade is needed. */
 export async function upgradeLake(
   place: LakePlace,
   options: DatabaseOptions,

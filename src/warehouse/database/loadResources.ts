@@ -3,7 +3,7 @@ import { SyncError } from '../../errors.ts'
 import type { Database } from './duckdb.ts'
 import { onlyRow, type Sql } from './sql.ts'
 
-/** Loads above this size leave one thread free for reading the next rows. Another thread would not make them faster. */
+/** Larger loads leave one thread free for reading the next rows. That thread would not make the load faster. */
 const LARGE_LOAD_BYTES_MIN = 16 * 1024 * 1024
 /** Smaller loads use one thread. With two threads, they take a fifth more processor time (bench/NOTES.md). */
 const SMALL_LOAD_BYTES_MAX = 1024 * 1024
@@ -20,7 +20,7 @@ export interface LoadSize {
   readonly rowBytesMax: number
 }
 
-/** Bytes added to the memory limit per stored row, because DuckDB needs more memory after loads into large tables. */
+/** Bytes that `raiseLimit` adds for each stored row, because DuckDB needs more memory for loads into large tables. */
 const BYTES_A_ROW = 8
 const INCREASE_MIB_MIN = 16
 
@@ -49,7 +49,7 @@ const COPIES_OF_A_ROW = 14
 /** Memory needed to replace 2,048 rows, as a multiple of their size. DuckDB keeps several copies of them in memory. */
 const COPIES_OF_A_VECTOR = 5
 const ROWS_OF_A_VECTOR = 2_048
-/** How much long rows may raise the memory limit. At the default limit, the process then needs less than 1 GiB. */
+/** Maximum increase of the memory limit for long rows. With the default limit, the process then stays below 1 GiB. */
 const LONG_ROWS_MIB_MAX = 384
 
 /** Retries the failed `work` with a higher memory limit. Rethrows `failure` if long rows did not cause it. */
@@ -65,7 +65,7 @@ async function withLongRows<T>(
   return withSetting(database, ['memory_limit', `${Math.ceil(limit)}MiB`], work)
 }
 
-/** The parts of DuckDB's memory limit in MiB: configured, added for large tables, added for new rows of each report. */
+/** The parts of DuckDB's memory limit, in MiB: as configured, for stored rows, and for the new rows of each report. */
 interface MemoryLimit {
   readonly setting: number
   forRows: number
@@ -81,7 +81,7 @@ async function limitOf(database: Database): Promise<MemoryLimit> {
   return limit
 }
 
-/** Sets the limit. Keeps a higher one if DuckDB can't free the memory, so that no load or publication fails. */
+/** Sets the limit. If DuckDB can't free enough memory for a lower limit, the old limit stays and nothing fails. */
 async function setLimit({ setting, forRows, forNewRows }: MemoryLimit, run: Sql['run']): Promise<void> {
   const added = [...forNewRows.values()].reduce((sum, mib) => sum + mib, forRows)
   const mib = Math.ceil(setting) + Math.min(added, forRows + NEW_ROWS_MIB_MAX)
@@ -97,8 +97,8 @@ const NEW_ROWS_MIB_MAX = 128
 type ColumnsOfLoad = Pick<LoadSize, 'bytes'> & Readonly<{ report: string; columns: number }>
 
 /**
- * Raises the memory limit for a small load until the next checkpoint: DuckDB reserves memory for new rows, and a small
- * load fills little of it. Otherwise, DuckDB would spill. A larger load can fill this memory, so it lowers the limit.
+ * Raises the memory limit for a small load until the next checkpoint. Otherwise, DuckDB would spill to disk, because it
+ * reserves more memory than the new rows fill. A larger load can fill that memory, so the limit is lowered again.
  */
 export async function reserveForNewRows(database: Database, { bytes, report, columns }: ColumnsOfLoad): Promise<void> {
   if (bytes === 0) return

@@ -1,4 +1,4 @@
-/** DuckDB's settings, and how many row groups it may compact in a COMMIT. */
+/** DuckDB's settings, and how many compactions a COMMIT may do. */
 export interface FileOptions {
   readonly readOnly?: boolean
   /** DuckDB's memory limit, such as `1GB`. Data that exceeds the limit is written to `spillDirectory`. */
@@ -29,7 +29,7 @@ export function settings(options: FileOptions): Record<string, string> {
 
 /** The usual limit on compactions per COMMIT. With DuckDB's default (100), small loads could rewrite large tables. */
 export const COMPACTIONS_MIN = 1
-/** A load may do one more compaction for every this many rows it replaces, because they leave unused space behind. */
+/** A load that replaces twice this many rows may do two more compactions, because replaced rows leave unused space. */
 const REPLACED_A_COMPACTION = 30_720
 /** A load that adds at least this many rows and replaces none needs no compaction. */
 const ADDED_MANY = 10_000

@@ -19,7 +19,7 @@ export async function claimFolder(sql: Pick<Sql, 'run' | 'rows'>, data: string, 
   const own = `${data}tidemark-lake-${mark.replaceAll('~', '')}.csv`
   const marks = () => sql.rows<{ file: string }>(`FROM glob(${text(`${data}tidemark-lake-*.csv`)})`)
   if ((await marks()).length === 0) await sql.run(`COPY (SELECT 'a lake' AS owner) TO ${text(own)}`)
-  // Two lakes can write their marks at the same time, so the marks are read after the write.
+  // Two lakes can write their marks at the same time, so the marks are read again after the write.
   const other = (await marks()).find(({ file }) => file !== own)?.file
   if (other === undefined) return
   throw new SyncError('STORAGE_REFUSED', `${data} belongs to another lake: ${other} is the mark of that lake`, {
@@ -27,7 +27,7 @@ export async function claimFolder(sql: Pick<Sql, 'run' | 'rows'>, data: string, 
   })
 }
 
-/** Deletes Parquet files that aborted loads left behind in the lake's folder. Returns how many files. */
+/** Deletes Parquet files that aborted loads left behind in the lake's folder. Returns the number of deleted files. */
 export async function removeOrphans(sql: Pick<Sql, 'rows'>, lake: string): Promise<number> {
   // Keeps files from the last day, because they may belong to a load that has not committed yet.
   const age = 'older_than => now() - INTERVAL 1 DAY'

@@ -21,7 +21,7 @@ const END_FROZEN = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activit
 
 type Run = (sql: string) => Promise<readonly { readonly taken?: unknown }[]>
 
-/** Waits for the lock, and releases it on disposal. `run` needs its own connection, whose transaction has the lock. */
+/** Waits for the lock, and releases it on disposal. `run` must have a connection of its own: the lock belongs to it. */
 export async function takeTurn(run: Run, lake: string): Promise<AsyncDisposable> {
   const catalogue = text(`__ducklake_metadata_${lake}`)
   const ask = (sql: string) => run(`FROM postgres_query(${catalogue}, ${text(sql)})`)

@@ -5,11 +5,11 @@ import { DAY_MS, formatInstant, type Instant, minusMs, MINUTE_MS } from '../../i
 import { LAKE } from './lake.ts'
 import { type Sql, text, time } from './sql.ts'
 
-/** Small loads stay in the catalogue until a table has this many rows there. */
+/** The rows of small loads stay in the catalogue until a table has this many rows there. */
 const INLINED_ROWS_MAX = 500
 const SMALL_FILE_BYTES = 32 * 2 ** 20
 const SMALL_FILES_MAX = 10
-/** A file is rewritten once this fraction of its rows is deleted. In a table with many small files, one row will do. */
+/** A file is rewritten if this fraction of its rows is deleted. If a table has many small files, one row is enough. */
 const DELETED_PART_MAX = 0.5
 /** Limits of one upkeep. The first two apply per table. The next upkeep continues where a limit stopped this one. */
 const REWRITTEN_BYTES_MAX = 256 * 2 ** 20
@@ -32,7 +32,7 @@ export interface LakeUpkeep {
   readonly ended_at: string | null
   readonly before: LakeFigures
   readonly after: LakeFigures | null
-  /** Number of steps left for the next upkeep, because they failed or a limit was reached. No load is affected. */
+  /** Number of steps that failed or did not begin in time. The next upkeep tries them again. */
   readonly left: number
   readonly failed: readonly string[]
 }
@@ -41,7 +41,7 @@ export interface UpkeepOptions {
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>
   readonly snapshotsMs: number
   readonly signal: AbortSignal
-  /** True if an operator requested this upkeep. It then starts even if a recent upkeep has already ended. */
+  /** True if an operator requested this upkeep, which then starts even if the last upkeep has only just ended. */
   readonly isOrdered?: boolean
 }
 
@@ -87,7 +87,7 @@ async function record(sql: Sql, upkeep: LakeUpkeep): Promise<LakeUpkeep> {
   return upkeep
 }
 
-/** Runs a step. Returns true if `renewSchema` must run after the commit, which drops tables of the catalogue. */
+/** Runs a step. Returns true if its commit drops tables of the catalogue: `renewSchema` must then run again. */
 async function run(sql: Sql, [name, query, table]: Step): Promise<boolean> {
   const [found] = await sql.rows<{ args: string | null }>(query)
   if (found?.args == null || (table !== undefined && (await hasInlinedDeletions(sql, table)))) return false
@@ -101,12 +101,12 @@ async function run(sql: Sql, [name, query, table]: Step): Promise<boolean> {
 }
 
 /**
- * Returns whether the catalogue has deletions of this table's rows. If the table's files were rewritten now, the next
- * flush would store these deletions for the replaced files too. Older snapshots would have rows twice (ducklake#1406).
+ * Returns whether the catalogue still has deletions of this table's rows. The table's files must then not be rewritten.
+ * Otherwise, older snapshots would have rows twice after the next flush (duckdb/ducklake#1406).
  */
 async function hasInlinedDeletions(sql: Sql, table: number): Promise<boolean> {
   const count = sql.rows<{ n: number }>(`SELECT count(*) AS n FROM ${IN}inlined_delete_${table}`)
-  // DuckLake creates this table when it stores the first deletion there.
+  // DuckLake creates this table only when it stores the first deletion.
   const [found] = await count.catch((error: unknown) => {
     if (/does not exist/.test(asSyncError(error).message)) return []
     throw error
@@ -115,9 +115,9 @@ async function hasInlinedDeletions(sql: Sql, table: number): Promise<boolean> {
 }
 
 /**
- * Rewrites a comment unchanged, so that other processes reload the names of the catalogue's tables. A moment after a
- * flush commits, DuckLake drops the emptied tables of earlier columns. A process that still uses their names would fail
- * (duckdb/ducklake#1305), and with PostgreSQL its DuckDB would stop (#1469).
+ * Makes other processes read the names of the catalogue's tables again, by rewriting a view's comment unchanged. Just
+ * after a flush, DuckLake drops some of these tables. A process that still reads a dropped table fails
+ * (duckdb/ducklake#1305). With PostgreSQL, its DuckDB then accepts no more statements (#1469).
  */
 async function renewSchema(sql: Sql): Promise<void> {
   const [view] = await sql.rows<{ comment: string | null }>(
@@ -129,7 +129,7 @@ async function renewSchema(sql: Sql): Promise<void> {
 const CATALOGUE = `__ducklake_metadata_${LAKE}`
 const IN = `${CATALOGUE}.ducklake_`
 
-/** Returns SQL that counts the inlined rows of each table (columns `table_id` and `inlined`). */
+/** Returns SQL that counts how many rows of each table are in the catalogue (columns `table_id` and `inlined`). */
 async function inlinedSql(sql: Sql): Promise<string> {
   const tables = await sql.rows<{ count: string }>(`
     SELECT format('SELECT {}, count(*) FROM ${CATALOGUE}.{}', table_id, table_name) AS count FROM ${IN}inlined_data_tables`)
@@ -147,8 +147,8 @@ async function figuresOf(sql: Sql): Promise<LakeFigures> {
 }
 
 /**
- * The name of a DuckLake function, and a query for its arguments. If the query returns NULL, the step does nothing. A
- * step with `table` is left for the next upkeep while the catalogue has deletions of this table's rows.
+ * The name of a DuckLake function, and a query for its arguments. The step does nothing if the query returns NULL, or
+ * if the catalogue has deletions of rows of `table` (`hasInlinedDeletions`).
  */
 type Step = readonly [name: string, query: string, table?: number]
 
@@ -189,8 +189,8 @@ async function stepsOfTables(sql: Sql): Promise<Step[]> {
     ORDER BY small DESC`)
   return tables.flatMap(({ id, small, ...table }): Step[] => {
     const [name, schema] = [text(table.name), text(table.schema)]
-    // DuckLake never merges files with deleted rows, so files with the largest deleted parts are rewritten first. The
-    // factor 0.999 lowers the threshold a little, because rounding could otherwise exclude the last of these files.
+    // DuckLake does not merge files with deleted rows, so these files are rewritten before the merge. Without the
+    // factor 0.999, a rounding error could exclude the file whose fraction is exactly the threshold.
     const rewritten = `
       SELECT ${text(`${name}, schema => ${schema}, delete_threshold => `)} || min(deleted) * 0.999 AS args FROM (
         SELECT deleted, sum(bytes) OVER (ORDER BY deleted DESC) - bytes AS others FROM (${FILES}) WHERE table_id = ${id} AND deleted > 0)

@@ -38,7 +38,7 @@ export async function makeFile(path: string, aside: string, options: DatabaseOpt
 
 const REPLAY_MEMORY_FACTOR = 4
 
-/** Opens the file, with more memory if the replay of its log needs it: the killed owner may have raised its limit. */
+/** Opens the file, with more memory if DuckDB can't replay the log: the killed owner may have had a higher limit. */
 export async function openFile(path: string, options: DatabaseOptions): Promise<Database> {
   return Database.open(path, options).catch(async (error: unknown) => {
     if (!['WAREHOUSE_MEMORY', 'DISK_FULL'].includes(asSyncError(error).code)) throw error
@@ -84,8 +84,8 @@ export function spillFolderOf(warehouse: string, isMove = false) {
     own,
     /** Creates the folder, and removes folders of dead processes. If `isAlone`, every other process is dead. */
     create: async ({ isAlone }: { readonly isAlone: boolean }): Promise<void> => {
-      // In a lake, every live process has updated its folder's time within the last day.
-      // `own` is kept: if DuckDB replayed a large log when it opened the file, it has already written to this folder.
+      // In a lake, a folder whose time is more than a day old belongs to a dead process.
+      // Keeps `own`, because DuckDB may have written to this folder already, while it opened the file.
       await removeLeftovers(prefix, isAlone ? Infinity : toMillis(systemClock.now()) - DAY_MS, own)
       makePrivateFolder(own)
     },
@@ -94,7 +94,7 @@ export function spillFolderOf(warehouse: string, isMove = false) {
       const now = toMillis(systemClock.now()) / SECOND_MS
       await utimes(own, now, now).catch(() => makePrivateFolder(own))
     },
-    /** Call this once the warehouse is closed. */
+    /** Removes the folder. Call this after the warehouse has been closed. */
     remove: (): Promise<void> => rm(own, { recursive: true, force: true }),
   }
 }
