@@ -55,7 +55,8 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
   }
   const keyOf = (alias: string) => `concat_ws('/', ${names(report.key, alias)})`
   const stamp = stampSql(report, 'h')
-  // An event has two modification times (spec §4). If one is after `window.mark`, the copy may lack the change.
+  // The copy may lack edits after `window.mark`, so rows with such an edit do not count as different. An event in the
+  // window can have such an edit, because events have two modification times (spec §4).
   const sentStamp = stampSql(report, 's') ?? 'NULL'
   const editedSince = `coalesce(${sentStamp} > ${time(window.mark)} AND coalesce(${sentStamp} > ${stamp ?? 'NULL'}, true), false)`
   const inWindow = `BETWEEN ${time(window.since)} AND ${time(window.until)}`

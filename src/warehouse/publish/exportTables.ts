@@ -14,7 +14,7 @@ import type { ExportedFile, ExportedTable } from './exportManifest.ts'
 /** Minimum number of keys in a range. A range of this size makes a file of several megabytes. */
 const WIDTH_MIN = 100_000n
 const WIDTH_GROWTH = 10n
-/** When choosing a width, the export widens the ranges until a table has at most this many. */
+/** When the export chooses a width, it makes the ranges wider until the table has at most this many ranges. */
 const RANGES_WANTED_MAX = 200
 /** If a table has more ranges than this, the export chooses a new width and rewrites all of the table's files. */
 const RANGES_MAX = 1_000
@@ -40,7 +40,7 @@ interface DividedTable {
 export async function exportReport(sql: Sql, given: ReportExport): Promise<ExportedTable[]> {
   const { name: report, children, key, ...table } = tableOf(given.report)
   const numbers = [...table.asked, ...table.fields].filter(({ type }) => type === 'BIGINT').map((each) => each.name)
-  // The key's last numeric column is the record's number. New records get high numbers, so old ranges seldom change.
+  // Divides by the last number in the key, the record's own. New records get high numbers, so old ranges seldom change.
   const column = key.findLast((each) => numbers.includes(each) && each !== ENTRY_NUMBER.name)
   assert(column !== undefined, `${report} has no number in its key`)
   const known = given.before.get(report)?.partition

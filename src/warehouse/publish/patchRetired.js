@@ -17,7 +17,7 @@ import { HEADERS_BYTES, headersOf, isSound, wordsOf } from './duckdbFile.js'
 const LOCAL = new Set([0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0x2fc12fc1, 0x01021994])
 /** The file format of Tidemark's warehouses, and the size of its blocks. */
 const [STORAGE_VERSION, BLOCK_BYTES] = [67n, 262_144]
-/** Positions in the main header: the letters DUCK, the version, and the flags. One flag means encryption. */
+/** Positions in the main header: the letters DUCK, the version, and the flags, one of which means encryption. */
 const [MAGIC, VERSION, FLAGS, FLAGS_END] = [8, 12, 20, 52]
 const PIECE_BYTES = 4 * BLOCK_BYTES
 /**

@@ -120,7 +120,7 @@ export function copyInto(from: string, to: string, by: PublishBy = 'blocks'): Pr
     const given = [COPY_PROGRAM, from, temporary, by === 'whole' ? '' : retired]
     const { stdout } = await promisify(execFile)(process.execPath, given, { timeout: COPY_MS_MAX })
     const { damaged, keepsRetired, ...copied } = JSON.parse(stdout) as CopyReport
-    // An unused block can have a wrong checksum. DuckDB knows which blocks are in use, and reads only those blocks.
+    // A wrong checksum is harmless in an unused block. `readWhole` fails only if a block with rows is damaged.
     if (damaged.length > 0) await readWhole(temporary, { from, damaged })
     await rm(retired, { force: true })
     // This link keeps the replaced file as the retired copy. Without it, the next publication copies the whole file.
