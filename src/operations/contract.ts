@@ -30,7 +30,7 @@ export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('reconcile'), reports, allowMassDelete: z.boolean() }),
   z.strictObject({ do: z.literal('backfill'), backfills }),
   z.strictObject({ do: z.literal('pause'), reports }),
-  // With `onlyRefused`, ends only pauses that began when the service refused a report, not those set by an operator.
+  // `onlyRefused` ends only pauses that followed a refusal by the service. Pauses that an operator set continue.
   z.strictObject({ do: z.literal('resume'), reports, onlyRefused: z.boolean().optional() }),
   z.strictObject({ do: z.literal('cancel'), id: z.string() }),
   z.strictObject({ do: z.literal('retry-rejected'), reports }),
@@ -39,7 +39,7 @@ export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('reset'), reports, empty: z.boolean().optional() }),
   z.strictObject({ do: z.literal('retype'), column: z.string(), type: z.enum(chosenTypes) }),
 ])
-/** An operation that makes changes. The warehouse's owner runs it or, without one, the caller. @useDeclaredType */
+/** An operation that makes changes. The worker that owns the warehouse runs it, or else the caller. @useDeclaredType */
 export type ActingRequest = z.infer<typeof ActingRequest>
 
 export const OperationRequest = z.discriminatedUnion('do', [

@@ -101,7 +101,7 @@ const cancel: Operation<'cancel'> = async (engine, { id }) => {
   })
 }
 
-/** Loads rejected rows again. Waits for other callers first, because only one caller can load at a time. */
+/** Loads rejected rows again. Waits for other callers first, because only one of them can do this at a time. */
 const retry: Operation<'retry-rejected'> = (engine, { reports }, { signal }) =>
   engine.inTurn(async () => {
     const retried: RetriedReport[] = []
@@ -117,7 +117,7 @@ const dismiss: Operation<'dismiss-rejected'> = async (engine, { reports, keys })
   return { dismissed }
 }
 
-/** Resets reports, so that all rows are read again. Cancels backfills, which may load rows from before the reset. */
+/** Resets reports, so that all rows are read again. Cancels backfills, which could load rows read before the reset. */
 const reset: Operation<'reset'> = async (engine, { reports, empty = false }) => {
   const { warehouse, clock, client, settings } = engine.context
   const answer: AnswerOf<'reset'>['reset'] = []

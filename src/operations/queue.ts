@@ -1,4 +1,4 @@
-/** Sends operations over the shared queue. A job's progress contains outcomes of runs, and its result is the reply. */
+/** Sends operations as jobs of the shared queue. A job's progress lists outcomes of runs. Its result is the reply. */
 import type { JobConsumers } from '../../jobs/queue/consumers.ts'
 import { JOB_OPTIONS } from '../../jobs/queue/queues.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
@@ -8,7 +8,7 @@ import type { Caller } from './engine.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
 const REQUESTS_AT_ONCE = 200
-/** Each new outcome rewrites the job's whole list, so the list is limited. The reply contains every outcome. */
+/** A job's progress lists at most this many outcomes, because each new one rewrites the list. The reply has all. */
 const EVENTS_MAX = 500
 
 export function consumeRequests(consumers: JobConsumers, operations: Pick<WorkerOperations, 'answer'>): void {

@@ -16,7 +16,7 @@ export interface WorkerStatus extends AnswerOf<'status'> {
   readonly path: string
 }
 
-/** The state of each report. `from` is where it was read: null if there is no warehouse yet. */
+/** The state of each report, and where it was read (`from`). Null means that there is no warehouse yet. */
 export type Status =
   | WorkerStatus
   | ({ readonly from: 'warehouse' | 'published'; readonly path: string } & Pick<WorkerStatus, 'standings' | 'upkeep'>)

@@ -18,7 +18,7 @@ export function selectReports(
   return selected
 }
 
-/** Returns whether a report can be compared with the service. Audit reports have no windows of their own. */
+/** Returns whether a report can be compared with the service. Audit reports have no windows that could be compared. */
 export const isComparable = ({ name, enabled }: ReportConfig): boolean =>
   enabled && reportOf(name).perRecord === undefined
 
