@@ -31,7 +31,7 @@ export type RetryContext = Pick<SyncContext, 'warehouse' | 'clock' | 'signal'> &
 }
 
 const ROWS_A_QUERY = 500
-/** A batch is full at this many rows. It may have more, because the rows of one load are never split. */
+/** A batch takes more loads until it has at least this many rows. All rows of a load are in the same batch. */
 const ROWS_A_LOAD = 5_000
 const TRIES_MAX = 10
 const ONE_SEGMENT = { loadRowsMax: Infinity, loadBytesMax: Infinity }
@@ -78,7 +78,7 @@ async function allLoadedAgain(context: RetryContext, report: ReportName, { loads
   }
 }
 
-/** Rejected rows may contain values that a change of the privacy settings has made private. */
+/** After a change of the privacy settings, rejected rows may contain values that are now private. */
 const privacyChanged = (report: ReportName): SyncError =>
   new SyncError('USAGE_INVALID', `${report}: columns, exclude_payload or the hash key changed since its last sync`, {
     report,
@@ -128,7 +128,7 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
       else gone.delete(`${scope} ${key}`)
     }
   }
-  // Other loads removed rejected rows in the meantime, so a query with an offset skipped some rows.
+  // Other loads have removed rejected rows meanwhile, so the offsets skipped some. The caller lists the rows again.
   if (read !== batch.rows) throw batch.moved
   const [segment, ...more] = await spool.takeRest()
   assert(segment !== undefined && more.length === 0, 'kept rows make one segment')

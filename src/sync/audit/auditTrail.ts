@@ -1,4 +1,4 @@
-/** Runs an audit report once: reads the audit entries of each record, such as an enquiry, that has changed. */
+/** Runs an audit report once: reads the audit entries of each record that has changed, such as an enquiry. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportConfig } from '../../config/config.ts'
@@ -76,7 +76,7 @@ interface TrailRefill {
   readonly done: () => Promise<void>
 }
 
-/** Stores each entity's settings. If they changed, returns which trails to reread, by entity (`3:`, or ''). */
+/** Stores each entity's settings. If these have changed, returns which trails to read again, by entity (`3:` or ''). */
 async function openAuditCoverage(context: SyncContext, report: ReportName, subjects: readonly Subject[]) {
   const { warehouse, settings, fence } = context
   const wanted = readSettingsOf(settings, report)
@@ -101,7 +101,7 @@ function auditCoverage(stored: Coverage | undefined, wanted: ReadSettings, asked
   const isBack = stored === undefined && askedUntil !== undefined
   if (isBack) return { asked: wanted, refillUntil: askedUntil, because: ['entities'] }
   const next = nextCoverage(stored, wanted, askedUntil)
-  // `nextCoverage` may keep an earlier `start`, but new records' trails begin at the configured one, which is stored.
+  // `nextCoverage` may keep an earlier `start`. The configured one is stored, because new records' trails begin there.
   return next.asked.start === wanted.start ? next : { ...next, asked: wanted }
 }
 
@@ -111,7 +111,7 @@ class Trail {
   readonly #declaration: Declaration
   readonly #intake: Intake
   readonly #config: ReportConfig
-  /** Settles once the last trail has been added. Trails are added one at a time, so no load contains half a trail. */
+  /** Resolves when the last trail has been added. Trails are added one by one, so no load contains half a trail. */
   #adding: Promise<void> = Promise.resolve()
   #rows = 0
   readonly #asked = new Set<string>()
@@ -168,7 +168,7 @@ class Trail {
     if (this.#failed.size > 0) await this.#skipFailed(report)
     const counts = { ...NO_RUN_COUNTS, pages: this.pages, rows: this.#rows }
     const endedAt = this.#context.clock.now()
-    // Only `pages` and `rows` are known here. `commit` adds the other counts of all loads of this run.
+    // `commit` adds the other counts, summed over all loads of this run.
     await this.#intake.commit({ runId, report, kind: 'incremental', state: 'done', startedAt, endedAt, ...counts })
   }
 
