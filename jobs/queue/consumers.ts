@@ -46,7 +46,7 @@ export class JobConsumers {
 
   consume<Data>(queue: QueueName, post: Consumer<Data>): void {
     const { store, clock, locks } = this.#parts
-    // BullMQ creates a signal only for processors with a third parameter.
+    // BullMQ passes a signal only to a function that declares three parameters.
     const process = (job: Job<unknown>, token: string | undefined, signal?: AbortSignal) =>
       this.#process(post, { job, token, signal })
     const worker = store.worker<unknown, unknown>(queue, process, {
