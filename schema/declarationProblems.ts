@@ -10,7 +10,7 @@ export interface DeclarationProblem {
 
 const RESERVED = new Set([...SYSTEM_COLUMNS, ...CHILD_COLUMNS].map(({ name }) => name))
 
-/** Returns the properties that contradict each other, such as a key without a field. Zod checks each one separately. */
+/** Returns contradictions between properties, such as a key without a field. Zod checks each property by itself. */
 export function contradictionsIn(report: Declaration): DeclarationProblem[] {
   const { fields, deletes, deletedFlag, includeDeleted, currency, perRecord } = report
   const { asked, children } = tableOf(report)

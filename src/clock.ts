@@ -34,7 +34,7 @@ export async function within<T>(ms: number, clock: Pick<Clock, 'after'>, work: (
   }
 }
 
-/** Calls `action` every `ms` until the result is disposed. Ignores its errors. Does not keep the process alive. */
+/** Calls `action` every `ms`, and ignores errors, until the result is disposed. Does not keep the process alive. */
 export function repeat(ms: number, clock: Pick<Clock, 'after'>, action: () => unknown): Disposable {
   let hasEnded = false
   let cancelTimer: (() => void) | undefined

@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from './clock.ts'
 import { asSyncError } from './errors.ts'
 
-/** The kind of the active run. Each request is counted under this kind. */
+/** The kind of the run in progress, under which its requests are counted. */
 export const runKind = new AsyncLocalStorage<string>()
 
 export type WorkKind = 'run' | 'walk' | 'page' | 'request' | 'token' | 'load' | 'publish'

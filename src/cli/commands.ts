@@ -42,7 +42,7 @@ async function configOf({ env, cwd }: Shell, file: string | undefined, instead: 
   return loadConfig({ env, cwd, instead, ...(file !== undefined && { file }) })
 }
 
-/** CSV and JSON always include all rows. A printed table shows at most this many rows unless `--limit` is used. */
+/** A printed table shows at most this many rows unless `--limit` is used. CSV and JSON always include all rows. */
 const ROWS_SHOWN = 200
 
 const SCHEMA_FORMATS: readonly SchemaOptions['format'][] = ['sql', 'markdown', 'dbt', 'typescript', 'json-schema']

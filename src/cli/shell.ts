@@ -22,7 +22,7 @@ export interface Shell {
   readonly isInteractive: boolean
 }
 
-/** 1: failure. 2: wrong configuration or usage (product contract §7). 3: a report in `wait` is paused or off. */
+/** 1: failure. 2: wrong configuration or usage (product contract §7). 3: `wait` found a report paused or off. */
 export type ExitCode = 0 | 1 | 2 | 3
 
 export type Done = (code: ExitCode) => void

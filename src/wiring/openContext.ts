@@ -136,7 +136,7 @@ export async function openWarehouse(config: Config, { isShared = hasOthers(confi
 }
 
 const StoredPause = z.object({
-  /** A hash of the service's address and the client's identity. Only this client obeys the stored pause. */
+  /** A hash of the service's address and the client's identity. Clients with a different hash ignore the pause. */
   of: z.string(),
   fromMs: z.number(),
   untilMs: z.number(),
