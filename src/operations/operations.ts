@@ -15,7 +15,7 @@ type Operation<Name extends ActingRequest['do']> = (
   caller: Caller,
 ) => Promise<AnswerOf<Name>>
 
-/** Records an operation in `tidemark.orders`, executes it and publishes. The answer has each report's error. */
+/** Records an operation in `tidemark.orders`, executes it and publishes. Errors of single reports are in the answer. */
 export async function carryOut<R extends ActingRequest>(
   engine: Engine,
   request: R,

@@ -16,7 +16,7 @@ export interface PerformOptions {
   readonly tell: (event: PerformEvent) => void
 }
 
-/** Executes the operation. Throws CANCELLED or the operation's error. The answer has each report's own error. */
+/** Executes the operation. Throws CANCELLED or the operation's error. Errors of single reports are in the answer. */
 export async function perform<R extends ActingRequest>(
   request: R,
   host: Host,
