@@ -61,7 +61,7 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
   })
 }
 
-/** Selects the workers that use this connection's database. Redis lists the workers of all its databases. */
+/** Returns whether a worker uses this connection's database, because Redis lists the workers of all its databases. */
 const isOf =
   ({ options }: Redis) =>
   ({ db }: Readonly<Record<string, string | undefined>>): boolean =>

@@ -37,7 +37,7 @@ interface StoreParts {
   /** Redis only: the connection for taking jobs. A call waits until Redis is reachable. */
   readonly waiting?: ConnectionOptions
   readonly workerOptions?: Partial<WorkerOptions>
-  /** A queue keeps at most this many completed and as many failed jobs. If undefined, only old jobs are deleted. */
+  /** A queue keeps at most this many completed and as many failed jobs. If undefined, only their age matters. */
   readonly endedMax?: number
   readonly isConnected?: () => boolean
   readonly problems: ProblemLog
@@ -50,7 +50,10 @@ interface StoreParts {
 
 const DAY_S = 24 * 3_600
 
-/** A dead worker's job runs again after 20 s. A worker can lose its job if its event loop is blocked for 7.5 s. */
+/**
+ * A dead worker's job runs again within 20 s (the sum), unless a store sets a longer `stalledInterval`. A live worker
+ * renews its lock every 7.5 s, so it can lose its job if its event loop is blocked for the remaining 7.5 s.
+ */
 export const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
 const RETRY_OPTIONS = {
@@ -170,7 +173,7 @@ interface KnownVersions {
   readonly advised: number
 }
 
-/** Returns a finding: new enough, old, or too old. A `version` that does not begin with a number is unknown. */
+/** Returns a finding: new enough, old, or too old. Warns if `version` does not begin with a number. */
 export function versionFinding(what: string, version: string, { product, min, advised }: KnownVersions): StoreFinding {
   const number = Number.parseFloat(version)
   if (number >= advised) return { state: 'passed', what }
