@@ -1,4 +1,4 @@
-/** Audit entries have no identifier (spec §2), so a load replaces all entries of a record in a window. */
+/** Stores audit entries. They have no identifier (spec §2), so a load replaces a record's entries in a time window. */
 import type { ReportTable } from '../../../schema/tables.ts'
 import { countOf, type Sql, name, names, sameSql, text, time } from '../database/sql.ts'
 import { recordReplaced } from '../tables/versions.ts'
@@ -6,7 +6,7 @@ import type { EntryWindow, MergeCounts } from './loadInput.ts'
 import type { Writing } from './loading.ts'
 import { insertRowsSql } from './merge.ts'
 
-/** Stores the staged entries, if there are any, and deletes all other stored entries in the windows. */
+/** Stores the staged entries. Deletes stored entries in the windows that the service did not return again. */
 export async function mergeEntries(sql: Sql, load: Writing, windows: readonly EntryWindow[]): Promise<MergeCounts> {
   const { input, table, staged, loadId } = load
   const target = `main.${name(table.name)}`

@@ -53,7 +53,7 @@ function plainNumberOf(n: string): string {
     WHEN abs(${power}) <= ${EXPONENT_MAX} THEN ${shifted} END`
 }
 
-/** DuckDB's cast to DECIMAL is a hundred times slower for 38 digits than for 18, so 18 digits are tried first. */
+/** Tries a cast with 18 digits first, because DuckDB casts to 38 digits a hundred times more slowly. */
 const decimalOf = (value: string): string => {
   const whole = `try_cast(split_part(${value}, '.', 1) AS BIGINT)::DECIMAL(38,9)`
   const fraction = `try_cast('0.' || split_part(${value}, '.', 2) AS DECIMAL(18,9))`
@@ -77,7 +77,6 @@ const timeWithLeapSecond = (t: string): string => `CASE
 
 const WHOLE_OR_MARKED = Kind.integer | Kind.marked
 
-/** For each type, the kinds of values that always fit. */
 const FITTING: Partial<Record<DuckType, Kinds>> = {
   BIGINT: WHOLE_OR_MARKED | Kind.long,
   'DECIMAL(38,9)': WHOLE_OR_MARKED | Kind.decimal | Kind.whole | Kind.bigInteger | Kind.long,
@@ -94,7 +93,7 @@ export const alwaysFits = (type: DuckType, kinds: Kinds): boolean => only(kinds,
 export const misfits = (value: string, type: DuckType, kinds: Kinds): string =>
   type === 'VARCHAR' ? 'false' : `((${castOf(value, type, kinds)}) IS NULL AND ${trimmed(value)} <> '')`
 
-/** Returns SQL that is true if the type might round the number, or undefined if it never rounds `kinds`. */
+/** Returns SQL that is true if the type might round the number. Undefined if numbers of `kinds` are never rounded. */
 export function roundsSql(value: string, type: DuckType, kinds: Kinds): string | undefined {
   if (type === 'DOUBLE' && !alwaysFits(type, kinds)) return `length(${value}) > ${DOUBLE_CHARS}`
   if (type !== 'DECIMAL(38,9)' || !has(kinds, Kind.wideDecimal | Kind.exponent | Kind.text)) return undefined
@@ -107,7 +106,7 @@ const DOUBLE_CHARS = 15
 /** Returns SQL that removes `numberMark`, the prefix that staging adds to numbers that a double can't store. */
 export const unmarkedText = (value: string, numberMark: string): string => `replace(${value}, ${text(numberMark)}, '')`
 
-/** Returns SQL that is true if `json` is nested. Tests one character: DuckDB's JSON functions use too much memory. */
+/** Returns SQL that is true for an array or object. Looks at one character, because JSON functions need more memory. */
 export const isNestedSql = (json: string): string => `left((${json})::VARCHAR, 1) IN ('{', '[')`
 
 /** Returns SQL that converts marked strings in JSON text to numbers. Example: `"<numberMark>0.1"` becomes `0.1`. */

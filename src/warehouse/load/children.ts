@@ -92,7 +92,7 @@ async function correctKeys(sql: Sql): Promise<void> {
       count(id_sent) - count(DISTINCT (n, sid, id_sent)) FILTER (id_sent IS NOT NULL) AS doubled
     FROM child_items`)
   if (ids === undefined || ids.withId === 0 || (ids.withId === ids.items && ids.doubled === 0)) return
-  // A position gets one more # than any id, so all keys are different. With the ids a and #b, position 3 becomes ##3.
+  // An id can look like a position, so a position begins with one more # than any id. With ids a and #b, 3 becomes ##3.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE child_items AS
     SELECT * EXCLUDE (child_key, own),

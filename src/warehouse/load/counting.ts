@@ -27,7 +27,7 @@ export interface CountState {
   readonly countedAt: Instant
   /** The service's total minus the number of stored rows, if a second read could not explain the difference. */
   readonly acceptedDifference: number
-  /** How many comparisons in a row found a difference that a second read could not explain. */
+  /** How many successive comparisons found a difference that a second read could not explain. */
   readonly failures: number
   /** Why count comparisons are paused for a day. Undefined if they are not paused. */
   readonly stopped: string | undefined
@@ -57,7 +57,7 @@ async function countedCreations(sql: Sql, place: CountPlace, { recent, until }: 
 
 const KEYS_AT_ONCE = 10_000
 
-/** Stores, for each row read, which range of creation times was requested. Returns keys that the table lacks. */
+/** Stores the requested range of creation times for each returned key. Returns the keys of rows that are not stored. */
 async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys }: ReadSpan): Promise<string[]> {
   const [since, until] = [span.since === undefined ? 'NULL::TIMESTAMPTZ' : time(span.since), time(span.until)]
   const all = [...keys]
@@ -65,7 +65,7 @@ async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys
   const missing: string[] = []
   for (let from = 0; from < all.length; from += KEYS_AT_ONCE) {
     const some = all.slice(from, from + KEYS_AT_ONCE)
-    // If a row was read for two ranges, their intersection is stored or, if they do not overlap, the newer range.
+    // If two requests returned the row, stores the overlap of their ranges or, if there is none, the newer range.
     await sql.run(`
       ${keysSql(place, some)}
       CREATE OR REPLACE TEMP TABLE noted AS
@@ -93,7 +93,7 @@ export interface RangeEnd extends CountPlace, Deleting {
   readonly settleMs: number
 }
 
-/** Marks rows of the range as deleted if two reads, `settleMs` apart, lack them. Throws MASS_DELETE_STOPPED. */
+/** Marks rows as deleted if two reads of the range, `settleMs` apart, do not find them. Throws MASS_DELETE_STOPPED. */
 async function endRange(sql: Sql, end: RangeEnd): Promise<{ absent: number; deleted: number }> {
   const { report, scope, range, isWhole, runId, startedAt, settleMs } = end
   const read = `SELECT key FROM tidemark.creations WHERE ${placeSql(end)} AND read_by`

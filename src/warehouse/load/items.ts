@@ -9,7 +9,7 @@ import { pointer, text } from '../database/sql.ts'
 /** The field of a collection's item that fills the column `is_deleted` of its child row. */
 export const CHILD_DELETED_FIELD = 'isDeleted'
 
-/** Minimum size of a read buffer. Only long items get a larger one, because each DuckDB thread has several buffers. */
+/** The smallest `buffer_size` of `read_csv`. Larger ones need more memory, because each thread has several buffers. */
 const BUFFER_BYTES_MIN = 4 * 1024 * 1024
 
 const columnOf = (field: CatalogField): string => `f${field.id}`

@@ -201,7 +201,7 @@ async function insertNew(sql: Sql, load: Reading & { readonly loadId: number }):
       FROM ${target} WHERE _load_id = ${loadId}`)
   }
   const [found] = await insert().catch(throwAsLoadRefused(load))
-  // There are fewer keys than rows if a key is repeated, or if a row was left out: rejected, or with a misfit.
+  // There are fewer keys if two rows have the same key, or if the insert left out a rejected row or one with a misfit.
   if (found === undefined || found.keys !== segment.rows || found.held > 0) throw NOT_ALL_NEW
   return { ...NO_COUNTS, inserted: segment.rows, deleted: found.deleted }
 }
@@ -232,7 +232,7 @@ async function recordChangedRecords(sql: Sql, { input, report, staged }: Writing
   // All rows of `changes` and `retry` loads count as changed. In other loads, only written rows (table `win`) do.
   const requestsChanged = input.kind === 'changes' || input.kind === 'retry'
   const isRead = requestsChanged ? 'true' : 's.rowid IN (SELECT sid FROM win)'
-  // If a trail was read after this load's rows (`seen_at`), the service's clock was set back: the trail is due again.
+  // If `asked_at` is later than this load's rows (`seen_at`), the service's clock was set back: the trail is due again.
   const isDueAgain = `n.changed OR f.asked_at > n.seen_at + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
   for (const follower of input.followers ?? []) {
     const settle = report.newerBy.length === 0 ? '' : ` + INTERVAL ${follower.settleMs} MILLISECONDS`

@@ -50,7 +50,7 @@ export interface ReconcileProgress {
   readonly reached: Instant | undefined
 }
 
-/** Keys of deleted rows, such as `[7, 'EUR']`. A key can end with the modification time of the deleted version. */
+/** Keys of deleted rows, such as `[7, 'EUR']`. An optional last element is the deleted version's modification time. */
 export type GoneKeys = readonly (readonly (string | number)[])[]
 
 interface AnyLoad {
@@ -73,7 +73,7 @@ interface AnyLoad {
   readonly followers?: readonly Follower[] | undefined
   /** For kind `changes`: the range that earlier windows have already read. A new row modified in that range is late. */
   readonly previousRead?: PreviousRead | undefined
-  /** For a `reread` after a count comparison: each new row is at least this late (ms). */
+  /** For a `reread` after a count comparison: all new rows count as late, by at least this many milliseconds. */
   readonly lateMs?: number | undefined
   /** `backfill`: the window of the backfill that this load completes. Set only for the last load of the window. */
   readonly completes?: CompletedWindow | undefined
@@ -121,7 +121,7 @@ export interface MergeCounts {
   readonly updated: number
   readonly unchanged: number
   readonly deleted: number
-  /** The number of late rows, and a lower bound on their longest delay (ms). Undefined if late rows are not counted. */
+  /** How many rows were late. The latest was at least `latenessMs` late. Undefined if late rows are not counted. */
   readonly late?: { readonly late: number; readonly latenessMs: number | undefined } | undefined
 }
 

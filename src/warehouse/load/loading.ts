@@ -67,6 +67,6 @@ export interface RowReading {
 export interface StagedRows extends RowReading {
   readonly rejected: number
   readonly rows: number
-  /** Tables like `staged` with earlier rows of the same keys, oldest first. They are merged before `staged`. */
+  /** Tables with older versions of the rows in `staged`, oldest table first. Each is merged before `staged`. */
   readonly earlier: readonly { readonly table: string; readonly rows: number }[]
 }

@@ -107,10 +107,10 @@ function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumn
   const { serviceNow, kind } = input
   const columns = columnNames(staged.columns)
   const fresh = { alias: 's', observedAt: 's."~observed_at"', askedAt: 's."~asked_at"', columns }
-  // Lower bound of the stored row's request time. `l.asked_at` is when the load's first request was sent, or NULL.
+  // The earliest time when the stored row can have been requested. `l.asked_at`, its load's first request, may be NULL.
   const askedAt = `greatest(l.asked_at, t._observed_at - INTERVAL ${HEAD_MS_MAX} MILLISECONDS)`
   const stored = { alias: 't', observedAt: 't._observed_at', askedAt, columns: tableColumns }
-  // If the stored row was observed in the future, the service's clock was set back.
+  // The times of a stored row that was observed in the future prove nothing: the service's clock was set back.
   const isAhead = (byMs: number) =>
     serviceNow === undefined ? 'false' : `t._observed_at > ${time(plusMs(serviceNow, CLOCK_GRAIN_MS + byMs))}`
   return `CASE
@@ -119,10 +119,10 @@ function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumn
     ELSE ${isNewerSql(report, [fresh, stored], kind === 'backfill' || kind === 'retry' ? '>' : '>=')} END`
 }
 
-/** SQL that keeps a deleted row deleted if a later version has no flag, unless absence was the only reason. */
+/** SQL that is true if a row stays deleted when a new version has no flag. Rows that were deleted by absence do not. */
 const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
-/** Returns SQL that is true if a row is deleted. Its flag decides or, without a flag, `gone_keys` or `staysDeleted`. */
+/** Returns SQL that is true if a row is deleted: by its flag or, without a flag, by `gone_keys` or `staysDeleted`. */
 function deletedSql(load: Loading, columns: readonly StagedColumn[], staysDeleted: string): string {
   const stamp = stampSql(load.report, 's', columnNames(columns)) ?? 'NULL::TIMESTAMPTZ'
   const gone = load.input.gone && isProvenGoneSql(load.table, stamp, staysDeleted)
@@ -131,7 +131,7 @@ function deletedSql(load: Loading, columns: readonly StagedColumn[], staysDelete
     : `coalesce(s."~deleted", ${gone ?? staysDeleted}, false)`
 }
 
-/** Returns SQL that is true if a row is certainly deleted: a second read, without deleted rows, did not return it. */
+/** Returns SQL that is true if `gone_keys` contains the row: a second read, without deleted rows, did not return it. */
 function isProvenGoneSql(table: ReportTable, stamp: string, staysDeleted: string): string {
   const key = names(table.key, 's')
   const keys = names(table.key, 'g')
@@ -141,8 +141,8 @@ function isProvenGoneSql(table: ReportTable, stamp: string, staysDeleted: string
 }
 
 /**
- * Returns the statement that puts keys, usually of deleted rows, into the temporary table `gone_keys`. `~stamp` is the
- * version's modification time. NULL matches all versions; infinity matches none, because no time could be parsed.
+ * Returns the statement that fills the temporary table `gone_keys`, usually with keys of deleted rows. `~stamp` is the
+ * version's modification time. NULL matches all versions. Infinity, for a time that cannot be parsed, matches none.
  */
 export function goneKeysSql({ key, fields, asked }: ReportTable, goneKeys: GoneKeys): string {
   const columns = key.map((column) => {

@@ -65,7 +65,7 @@ function entryMisfitsSql(table: ReportTable, loadId: number): string {
       WHERE s."~misfits" IS NOT NULL AND t._load_id = ${loadId})`
 }
 
-/** For fields of written rows, deletes the entries in `tidemark.misfits`. For other rows, only updates `last_seen`. */
+/** Deletes the entries of fields that a written row contains. For rows that were not written, updates `last_seen`. */
 function deleteOldMisfitsSql(load: Merging, stored: readonly MisfitColumn[]): string {
   const { table } = load
   const carried = stored.map((each) => {

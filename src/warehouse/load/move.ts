@@ -46,7 +46,7 @@ export async function moveInto(target: Database, onTable: (table: MovedTable) =>
   return moved
 }
 
-/** Changes the target. Throws USAGE_INVALID if another move has filled it meanwhile: loads may have followed. */
+/** Runs `work` in a transaction. Throws USAGE_INVALID if another move has filled the target, which may be in use. */
 const whileUnfilled = (target: Database, work: (sql: Sql) => Promise<void>): Promise<void> =>
   target.transaction(async (sql) => {
     if ((await sql.rows(`FROM tidemark.layout WHERE version = ${UNFILLED}`)).length > 0) return work(sql)

@@ -38,7 +38,7 @@ export function quietLoads({ database, fences, begun }: QuietParts) {
     await recordRequests(sql, requests, latest(...loads.map(({ serviceNow, now }) => serviceNow ?? now)))
   }
   return {
-    /** Postpones a load without rows until the next transaction. Undefined if it has rows or a newer run has begun. */
+    /** Keeps a load without rows until the next transaction. Returns undefined if the load must be committed now. */
     add: (input: LoadInput): LoadResult | undefined => {
       const run = begun.get(input.runId)
       if (run === undefined || !isQuiet(input) || !fences.isNewest(input.fence)) return undefined
@@ -47,7 +47,7 @@ export function quietLoads({ database, fences, begun }: QuietParts) {
       database.postpone(commit)
       return { ...NOTHING, loadId: 0, changes: [] }
     },
-    /** Returns the scope's newest mark that is not committed yet. Undefined if the warehouse has the newest mark. */
+    /** Returns the newest mark that the kept loads set for the scope. Undefined if they set none. */
     lastWindow: (report: string, scope: string): LastWindow | undefined => {
       const all = added.flatMap((load) =>
         load.report.name === report ? load.closes.map((each) => [load, each] as const) : [],

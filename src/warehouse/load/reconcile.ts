@@ -12,7 +12,7 @@ import type { Writing } from './loading.ts'
 
 /** Maximum share of a table's rows that one reconcile can mark as deleted without an operator's permission. */
 export const DELETED_SHARE_MAX = 0.1
-/** A reconcile may mark up to this many rows without permission, if at least half of all rows stay unmarked. */
+/** A reconcile may also mark up to this many rows without permission, unless they are more than half of all rows. */
 const DELETED_ROWS_SURE = 10
 const KEPT_SHARE_SURE = 0.5
 
@@ -92,7 +92,7 @@ export async function recordReconcileStep(sql: Sql, load: Writing, step: Reconci
 
 export interface ReconcileEnd extends ReconcilePlace, Deleting {
   readonly reconcileId: string
-  /** Keys that are not marked as deleted: the service returned their rows, with times before the report's `start`. */
+  /** Keys of rows that the service still returns, with times before the report's `start`. They are not deleted. */
   readonly keysElsewhere?: readonly string[]
   readonly allowMassDelete: boolean
 }
@@ -160,7 +160,7 @@ export async function findAbsent(sql: Sql, place: CountPlace & Pick<Deleting, 's
   }
 }
 
-/** Returns SQL that is true for requested rows. With filters it is `false`: excluded rows would look deleted. */
+/** Returns SQL that is true for requested rows. Never true with filters: rows that they exclude would look deleted. */
 function isRequestedSql({ report, asked }: ReconcileEnd): string {
   if (Object.keys(asked.filters).length > 0) return 'false'
   if (!report.window.required) return 'true'

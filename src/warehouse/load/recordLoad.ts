@@ -25,7 +25,6 @@ async function unflaggedRows(sql: Sql, { input, report, staged }: Writing): Prom
   return flagged === 'true' ? 0 : countOf(sql, `staged s WHERE NOT (${flagged})`)
 }
 
-/** Returns SQL for a load's row in `tidemark.loads`. */
 export function loadRow(input: LoadInput, figures: LoadFigures, unflagged: number | null = null): string {
   const { loadId, rows, inserted, updated, unchanged, deleted, childrenWritten, rejected, misfits, late } = figures
   const asked = input.segment?.pages.map((page) => page.askedAt) ?? []

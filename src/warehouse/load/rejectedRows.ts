@@ -13,7 +13,7 @@ export interface RejectedRow {
   readonly observedAt: Instant
   readonly row: string
   readonly key: string | null
-  /** True if a second read, which excluded deleted rows, has shown that the row was deleted. */
+  /** True if the row was deleted: a second read, which excluded deleted rows, did not return it. */
   readonly isGone: boolean
 }
 
@@ -67,7 +67,7 @@ async function recordRejected(sql: Sql, { input, report, rules: { excludePayload
       WHERE r.report = ${text(report.name)} AND r.scope = f.scope AND r.row::VARCHAR = f.row)`)
 }
 
-/** Deletes a rejected row with an outdated reason, because the service has since deleted or restored the row. */
+/** Returns SQL that deletes rejected rows with outdated reasons: the service has since deleted or restored the rows. */
 const dropOutdatedReasonsSql = (report: Declaration): string => `
   DELETE FROM tidemark.rejected_rows WHERE rowid IN (
     SELECT r.rowid FROM tidemark.rejected_rows r JOIN refusals f ON f.scope = r.scope AND f.row = r.row::VARCHAR
@@ -159,7 +159,7 @@ export type Dismissal =
   /** Dismisses rows that the service last returned before this time. */
   | { readonly lastSeenBefore: Instant }
 
-/** Dismisses rejected rows and returns their number. In rows dismissed for age, `dismissed_at` equals `observed_at`. */
+/** Dismisses rejected rows and returns how many. `dismissed_at = observed_at` marks rows that were dismissed by age. */
 export async function dismissRejected(sql: Sql, dismissal: Dismissal, now: Instant): Promise<number> {
   if ((await reportsWithRejected(sql)).every(({ listed }) => listed === 0)) return 0
   const isOld = 'lastSeenBefore' in dismissal

@@ -23,7 +23,7 @@ export interface ResetRequest {
 const BOOKS_OF_ROWS =
   'marks windows covered coverage absences creations countings followed skipped_records misfits rejected_rows'
 
-/** Deletes all rows (`empty`), or lets the next runs read them again. Returns how many there were. */
+/** Deletes all rows if `empty` is true. Otherwise, the next runs read them again. Returns how many rows there were. */
 export async function resetReport(sql: Sql, request: ResetRequest): Promise<number> {
   const { report: named, empty, now, serviceNow } = request
   const report = reportOf(named)
@@ -40,7 +40,7 @@ export async function resetReport(sql: Sql, request: ResetRequest): Promise<numb
     for (const table of tables) await sql.run(`DELETE FROM ${table} WHERE true`)
     for (const table of BOOKS_OF_ROWS.split(' ')) await sql.run(`DELETE FROM tidemark.${table} ${ofReport}`)
   } else {
-    // A row without a fingerprint counts as unread. Audit entries keep theirs, because trails are replaced as a whole.
+    // A row without a fingerprint counts as unread. Audit entries keep theirs: each read replaces a whole trail.
     if (report.perRecord === undefined)
       for (const table of tables) await sql.run(`UPDATE ${table} SET _row_hash = NULL`)
     await sql.run(`

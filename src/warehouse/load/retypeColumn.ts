@@ -27,7 +27,7 @@ export interface RetypedColumn {
   readonly misfits: number
 }
 
-/** Changes a column's type. Call this in a transaction. Throws USAGE_INVALID if this is impossible or loses a value. */
+/** Changes a column's type in the caller's transaction. Throws USAGE_INVALID if this is impossible or loses a value. */
 export async function retypeColumn(sql: Sql, numberMark: string, request: RetypeRequest): Promise<RetypedColumn> {
   const { type } = request
   const found = await findColumn(sql, request)
@@ -91,7 +91,7 @@ interface ColumnReading {
   readonly isChild: boolean
   readonly column: DiscoveredColumn
   readonly type: ColumnType
-  /** SQL that is true if a value that does not fit the new type can be kept in the row's column `json`. */
+  /** SQL that is true if the row's column `json` can keep a value that does not fit the new type. */
   readonly keeps: string
   /** The column with the original JSON: `_extra` or, in a child table, `_payload`. */
   readonly json: string
@@ -117,7 +117,7 @@ function rereadSql(reading: ColumnReading, place: string, reread: string): strin
 /** Returns SQL that reads a row's value as JSON text: from the original JSON if possible, otherwise from the column. */
 function sentSql({ column, json, numberMark }: ColumnReading, stored: string): string {
   const at = pointer(column.field)
-  // DuckDB's `->` would convert numbers other than 64-bit integers to doubles, so `memberOf` reads such numbers.
+  // DuckDB's `->` converts decimals and very long integers to doubles. `memberOf` keeps all their digits.
   const member = `CASE WHEN json_type(${json}, ${at}) IN ('NULL', 'VARCHAR', 'BOOLEAN', 'BIGINT', 'UBIGINT') THEN nullif((${json} -> ${at})::VARCHAR, 'null')
     WHEN json_exists(${json}, ${at}) THEN ${memberOf(json, column.field, numberMark)}::VARCHAR END`
   return `coalesce(${member}, ${storedAsJson(stored, column.type)})`
@@ -154,7 +154,7 @@ function newExtraSql({ column, numberMark }: ColumnReading, place: string, rerea
     FROM ${reread} r WHERE r.tid = t.rowid AND (r.stays OR r.is_in_json)`
 }
 
-/** Returns SQL that replaces the column's rows in `tidemark.misfits`. Keeps rows without a value (exclude_payload). */
+/** Returns SQL that replaces the column's rows in `tidemark.misfits`, except rows without a value (exclude_payload). */
 function replaceMisfitsSql({ table, target, column, type }: ColumnReading, isListed: string): string {
   const ofColumn = `"table" = ${text(target)} AND "column" = ${text(column.name)} AND value IS NOT NULL`
   return `

@@ -2,7 +2,7 @@
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import type { Segment } from '../../staging/spool.ts'
 
-/** A file with a longer row is split. DuckDB reads 2,048 rows at once: at 4 KiB each, they need 80 MiB of memory. */
+/** Files with a longer row are split. At 4 KiB a row, DuckDB needs 80 MiB for the 2,048 rows that it reads at once. */
 const ROW_BYTES_SPLIT = 4 * 1024
 const PART_BYTES = 2 * 1024 * 1024
 const READ_BYTES = 256 * 1024

@@ -16,7 +16,7 @@ export interface RowSide extends RowNames {
   readonly columns: readonly string[]
 }
 
-/** Returns SQL for when a row was modified or, if this is earlier, when the row was observed. */
+/** Returns SQL for a row's modification time, or for its observation time if the former is missing or later. */
 export function versionOf(report: Declaration, columns: readonly string[], names: RowNames): string {
   const stamp = stampSql(report, names.alias, columns)
   if (stamp === undefined) return names.observedAt
@@ -39,7 +39,7 @@ export function isNewerSql(report: Declaration, sides: readonly [RowSide, RowSid
 function newestOfKeySql({ report, table, rules: { settleMs } }: Reading, columns: string[], from: string): string {
   const row = { alias: 'staged', observedAt: '"~observed_at"' }
   const key = names(table.key)
-  // DuckDB prefers a column to an alias of the same name. No field begins with ~, so the aliases begin with ~.
+  // This SELECT uses its own alias `~is_wrong`. A column of the same name would win, but no field begins with ~.
   return `
     SELECT arg_max(tid, (NOT "~is_wrong", version, "~observed_at", "~ordinal")) FROM (
       SELECT rowid AS tid, ${key}, "~observed_at", "~ordinal",
@@ -52,7 +52,7 @@ function newestOfKeySql({ report, table, rules: { settleMs } }: Reading, columns
     GROUP BY ${key}`
 }
 
-/** Returns SQL that is true if a row's stamp is wrong: it was modified after it was observed. */
+/** Returns SQL that is true if a row's stamp is wrong, because no row can be modified after it was observed. */
 function isStampedAhead(report: Declaration, columns: readonly string[], names: RowNames): string {
   const stamp = stampSql(report, names.alias, columns)
   return stamp === undefined ? 'false' : `coalesce(${stamp} > ${observableUntil(names)}, false)`
@@ -65,7 +65,7 @@ export async function splitDuplicates(sql: Sql, load: Reading, staged: readonly 
   const { shapes } = load.segment.catalog
   const columns = staged.map((column) => column.name)
   const earlier: string[] = []
-  // The loop ends, because each pass copies fewer rows of a key to the new table: the newest row is left out.
+  // The loop ends because each pass leaves out the newest row of a key, so each new table has fewer rows of the key.
   for (let from = 'staged'; ; from = earlier[0] as string) {
     await sql.run(`
       CREATE OR REPLACE TEMP TABLE newest AS SELECT tid FROM (${newestOfKeySql(load, columns, from)}) n(tid)`)
@@ -88,7 +88,7 @@ export async function splitDuplicates(sql: Sql, load: Reading, staged: readonly 
 
 type Shapes = Reading['segment']['catalog']['shapes']
 
-/** Returns pairs of row shapes (sets of fields). Example: `(0, 2)`, if the older shape 0 has a field that 2 lacks. */
+/** Returns pairs (older, newer) of row shapes, if the older set of fields has a field that the newer set lacks. */
 async function shapesWithMoreFields(sql: Sql, shapes: Shapes, pairs: string): Promise<string[]> {
   if (shapes.length === 1) return []
   const met = await sql.rows<{ older: number; newer: number }>(

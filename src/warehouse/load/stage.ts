@@ -13,7 +13,7 @@ import { CHILD_DELETED_FIELD, itemsSql, itemText } from './items.ts'
 import type { Reading, RowReading, StagedRows } from './loading.ts'
 import { splitDuplicates } from './rowVersion.ts'
 
-/** Minimum of `maximum_object_size`. Only long rows raise it, because each DuckDB thread reserves twice as much. */
+/** The smallest `maximum_object_size` of `read_json`. A larger one needs more memory: each thread reserves it twice. */
 const OBJECT_BYTES_MIN = 1024 * 1024
 
 /** Returns the query that reads the staged rows. Run it with `rowsInOrder`, so that DuckDB streams the rows. */
@@ -111,7 +111,7 @@ function shapeHash(shapes: readonly (readonly string[])[]): string {
   return `([${hashes.join(', ')}]::UBIGINT[])[r."$" + 1]`
 }
 
-/** Moves rows that can't be stored from `staged` to `refused`, in their original form. Duplicate rows count once. */
+/** Moves rejected rows from `staged` to `refused`, in their original form. Returns the number of different rows. */
 async function moveToRefused(sql: Sql, { segment, numberMark }: Reading, refused: number): Promise<number> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE refused AS
