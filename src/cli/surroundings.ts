@@ -35,7 +35,7 @@ interface PerformSettings<Answer> extends CommandOptions {
 
 const GOES_ON = 'The worker goes on with it; "tidemark status" shows how far it is.'
 
-/** Performs an operation and prints its result. Prints a publication error too, but throws it if the result is text. */
+/** Performs an operation and prints its result. Prints a publication error too or, if the result is text, throws it. */
 export async function performAndPrint<Answer extends Publication>(
   shell: Shell,
   settings: PerformSettings<Answer>,

@@ -79,7 +79,7 @@ async function heldRows(warehouse: Warehouse, table: string, currency: string | 
   return warehouse.rows<Row>(`SELECT ${texts.join(', ')} FROM main."${table}"${where}`)
 }
 
-/** Returns whether the row has the sent value: in its column or, if the column cannot store the value, in `_extra`. */
+/** Returns whether the row contains the sent value: in its column or, if the column cannot store it, in `_extra`. */
 function isHeld(sent: Json, field: string, at: { readonly row: Row; readonly column: string | undefined }): boolean {
   const held = at.row[at.column ?? ''] ?? null
   const extra = parseExactly(at.row['_extra'] ?? '{}') as JsonObject

@@ -132,7 +132,7 @@ function change({ sandbox: { world }, report }: Bench): void {
   world.insert(report)
 }
 
-/** Returns what is wrong after a deletion. Two reconciles must find it if `deletes` is absence, otherwise one run. */
+/** Deletes a row in the sandbox, then runs the report (for `absence`: two reconciles). Returns what is wrong then. */
 async function afterDeletion(bench: Bench): Promise<string | undefined> {
   const { context, sandbox, report } = bench
   const { deletes } = reportOf(report)
@@ -156,7 +156,7 @@ async function reconcile({ context, report, clock }: Bench): Promise<void> {
   if (outcome.error !== undefined) throw outcome.error
 }
 
-/** Changes rows, and reads all rows while the fault is active. Returns what is wrong after a run without the fault. */
+/** Changes rows, reads all rows with the fault, then runs the report without the fault. Returns what is wrong then. */
 async function duringFault(bench: Bench, fault: string): Promise<string | undefined> {
   change(bench)
   bench.sandbox.setFaults([fault])

@@ -46,14 +46,13 @@ export async function examine(given: CheckContext, report: ReportName): Promise<
 }
 
 async function surveyOf(context: CheckContext, report: ReportName) {
-  // The catalog collects the fields of all rows that the examination reads.
   const catalog = new ObjectCatalog()
   const pages = pagesOf(context, report, catalog)
   const question = questionOf(pages.report, context)
   const first = await firstPage(context, pages, question)
   const clamp = await clampOf(pages, question, first.page)
   const isIgnored = first.page.rowCount > 1 && (await repeatsPages(pages, question))
-  // The pages in order. If all pages were read, the last item is empty: the service returned no rows or refused.
+  // The pages in order. An empty last page means that all pages were read.
   const read = [first]
   const isPaged = () => !isIgnored && read.length < PAGES_IN_ORDER_MAX && (read.at(-1)?.page.rowCount ?? 0) > 0
   while (isPaged()) read.push(await pages.readLaterPage(question, read.length + 1))
@@ -208,7 +207,7 @@ const QUESTIONS: Readonly<Record<string, (survey: Survey) => Answer | Promise<An
   },
 }
 
-/** Reads all pages again. For each edit that appears only now, returns the ms from the edit to the first read. */
+/** Reads the pages again. For each edit that the first read did not show, returns the ms from the edit to that read. */
 async function hiddenTimes({ pages, question, read }: Survey): Promise<readonly number[]> {
   // An edited row can move to any page, so all pages are read again.
   const reread = await Array.fromAsync(read, ({ number }) => pages.readLaterPage(question, number))
