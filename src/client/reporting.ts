@@ -1,4 +1,4 @@
-/** The client of the reporting service. It needs no list of reports: each request brings its path, body and parser. */
+/** The client of the reporting service. It knows no reports: each request contains its path, body and parser. */
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
 import { cancelled, type ErrorCode, type SyncError } from '../errors.ts'
@@ -63,7 +63,7 @@ export interface ReportRequest<T> {
   path: string
   body: Readonly<Record<string, unknown>>
   scope?: string | undefined
-  /** After a 403, later requests of the report fail at once (`report`, the default) or are still sent (`request`). */
+  /** What a 403 forbids: every later request of the report (`report`, the default), or only this one (`request`). */
   forbids?: 'report' | 'request' | undefined
   /** Incremental runs are `first` (the default). Backfills are `behind`, and get at least one in eight requests. */
   priority?: Priority | undefined
@@ -139,7 +139,7 @@ class Client implements AsyncDisposable {
     return { expiresAt, scopes }
   }
 
-  /** Returns the service's time or a little earlier (our time if it sends no Date). Undefined before any response. */
+  /** Returns the service's time or slightly earlier, or our time if there is no Date. Undefined before any response. */
   serviceNow(): Instant | undefined {
     return this.#serviceClock.now()
   }
@@ -208,7 +208,7 @@ class Client implements AsyncDisposable {
     let issuedBefore = Number.POSITIVE_INFINITY
     for (let tried = 1; ; tried += 1) {
       const { answer, token, issued } = await this.#exchange(request, signal)
-      // If the service refuses even a token that was requested after a 401, the scope is missing.
+      // Gives up if the service refuses even a token that was requested after a 401, because then a scope is missing.
       if (answer.status !== 401 || token.issue > issuedBefore || tried === TOKENS_TRIED_MAX) return answer
       issuedBefore = Math.min(issuedBefore, issued)
       await this.#tokens.drop(token)

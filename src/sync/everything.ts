@@ -11,7 +11,7 @@ import { serviceClock } from './walk/serviceClock.ts'
 /** Also requests rows dated up to 100 years in the future, because a wrong clock may have set such times. */
 const FUTURE_MS = 100 * 366 * DAY_MS
 
-/** Yields all rows as one slice. If one response lacks rows, reads by creation time or, if unknown, page by page. */
+/** Yields all rows as one slice: from one response if possible, otherwise by creation time or, if unknown, by page. */
 export async function* everySlice(reading: Reading): AsyncGenerator<ProvenSlice, void> {
   const first = await reading.everything(WALK_POLICIES['first look'])
   if (first.kind === 'proven') {

@@ -1,4 +1,4 @@
-/** Finds the enabled audit reports of a report's rows. Scope of row 17: `17` or, with `scopePrefix` `3:`, `3:17`. */
+/** Finds the enabled audit reports of a report's rows. With `scopePrefix` `3:`, the scope of row 17 is `3:17`. */
 import type { ReportName } from '../../schema/index.ts'
 import type { ReportConfig } from '../config/config.ts'
 import type { Follower } from '../warehouse/load/loadInput.ts'

@@ -10,7 +10,7 @@ import { pausedReports } from './pauses.ts'
 import type { SyncContext } from './context.ts'
 import { syncReport } from './syncReport.ts'
 
-/** Maximum number of reports that run at the same time. More need more memory. Fewer make reports wait longer. */
+/** How many reports run at the same time. More would need more memory. With fewer, reports would wait longer. */
 const REPORTS_AT_ONCE = 3
 
 /** Runs the reports of `wanted` that are enabled and not paused. If a report fails, its outcome contains the error. */

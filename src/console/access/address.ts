@@ -9,7 +9,7 @@ export const isLoopback = (host: string): boolean =>
 
 type Tokens = Partial<Record<'token' | 'viewToken', Secret | undefined>>
 
-/** Throws CONFIG_INVALID for two identical tokens and, if other machines can connect, for no token or a short one. */
+/** Throws CONFIG_INVALID if the tokens are the same. Off loopback, also if `token` is missing or any token is short. */
 export function checkTokens(host: string, { token, viewToken }: Tokens): void {
   if (token !== undefined && token.reveal() === viewToken?.reveal())
     throw new SyncError('CONFIG_INVALID', 'the two tokens of the console are equal, so every login could act', {

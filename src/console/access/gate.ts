@@ -1,4 +1,4 @@
-/** Checks access before a route runs. The route's option `open` decides, as a URL can be spelled in several ways. */
+/** Checks access before a route runs. Looks at the route's option `open`, because a URL can be spelled in many ways. */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { asSyncError, SyncError } from '../../errors.ts'
