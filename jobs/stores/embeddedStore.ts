@@ -13,7 +13,7 @@ import { folderRefused, ownFileRefused, makeFolder } from '../../src/folders.ts'
 
 /** With less free space than this, the disk counts as full: PGlite's write-ahead log grows by 16 MiB at a time. */
 const FREE_BYTES_MIN = 16 * 1_048_576
-/** A new job wakes its worker, and no other process adds jobs, so workers look for jobs only every 60 s. */
+/** Workers look for jobs only every 60 s, because a new job wakes its worker, and no other process adds jobs. */
 const WORKER_OPTIONS = { drainDelay: 60, stalledInterval: MINUTE_MS }
 /** Errors that a full disk can cause. They are then replaced by DISK_FULL. */
 const FULL_DISK_CODES: readonly ErrorCode[] = ['QUEUE_UNFIT', 'UNEXPECTED']

@@ -1,4 +1,4 @@
-/** Runs a declaration against a sandbox that serves it with generated rows, and returns a finding for each claim. */
+/** Tests a declaration against a sandbox that serves generated rows. Returns a finding for each claim. */
 import { randomUUID } from 'node:crypto'
 import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
