@@ -8,7 +8,7 @@ import { parseDuration } from './units.ts'
 const EVERY_MS_MIN = 1_000
 /** The maximum of `every`: Node's timers cannot wait longer than 2^31 ms (24.8 days). */
 const EVERY_MS_MAX = 24 * DAY_MS
-/** Durations are at most ten years. With much longer ones, computed instants would not be exact integers. */
+/** Durations are at most ten years, so that instants computed from them stay exact integers. */
 const REACH_MS_MAX = 3_650 * DAY_MS
 
 const DURATION_FORMS = 'such as 500ms, 30s, 5m, 2h or 1d'

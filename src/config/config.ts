@@ -16,7 +16,7 @@ export { jsonSchema, type Limits } from './raw.ts'
 export type { Config, NotifyConfig, OffReason, ReportConfig, Rhythm } from './resolve.ts'
 export type { ReceiverConfig } from './secrets.ts'
 
-/** Throws CONFIG_INVALID with all problems of the first step that has any: YAML, declaration files, or settings. */
+/** Reads YAML, declaration files, then settings. If a step has problems, throws CONFIG_INVALID with all of them. */
 export const loadConfig = async (given: ConfigSources): Promise<Config> => frozen((await readConfig(given)).config)
 
 async function readConfig(given: ConfigSources): Promise<{ readonly config: Config; readonly settings: unknown }> {

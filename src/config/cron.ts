@@ -6,7 +6,7 @@ interface Field {
   readonly name: string
   readonly min: number
   readonly max: number
-  /** Matches the words allowed in the field. Without this check, the parser would accept MON as a month: January. */
+  /** The words allowed in the field. The parser alone would accept MON as a month and read it as January. */
   readonly words?: RegExp
   readonly range?: string
 }

@@ -40,7 +40,7 @@ const TOKEN_CHARS_MIN = 16
 /** The minimum length if only this machine can connect. DuckDB's extension `quack` requires it. */
 const LOOPBACK_TOKEN_CHARS_MIN = 4
 
-/** Checks `serve`, which needs DuckDB's extensions and a long token. */
+/** Checks `serve`, which needs DuckDB's extensions and, if other machines can connect, a long token. */
 function* servingProblems(raw: RawConfig, env: Environment): Generator<Finding> {
   const address = raw.serve === undefined ? undefined : serveAddress(raw.serve)
   if (address === undefined) return

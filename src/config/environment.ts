@@ -45,13 +45,13 @@ export const variables: readonly Variable[] = [
   { name: 'TIDEMARK_SCHEMA_CONTRACT', path: ['defaults', 'schema_contract'] },
 ]
 
-/** The variables from here to `REPORTS` can't be set in the configuration file. */
+/** The configuration file can't contain the values of the variables from here to `REPORTS`. */
 export const CLIENT_SECRET = 'REPORTING_CLIENT_SECRET'
 export const HASH_KEY = 'TIDEMARK_HASH_KEY'
 /** Access keys for the storage of `lake_data`, under the names that other S3 programs use too. */
 export const STORAGE_KEYS = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'] as const
 export const NOTIFY_SECRET = 'TIDEMARK_NOTIFY_SECRET'
-/** Matches the secret variables of named receivers. Example: `TIDEMARK_NOTIFY_PIPELINE_SECRET_FILE`. */
+/** Returns whether this variable is a named receiver's secret. Example: `TIDEMARK_NOTIFY_PIPELINE_SECRET_FILE`. */
 const isReceiverSecret = (name: string): boolean => /^TIDEMARK_NOTIFY_[A-Z0-9_]+_SECRET(?:_FILE)?$/.test(name)
 /** Returns the name of the environment variable for a receiver's secret. The receiver `notify.webhook` has no name. */
 export const receiverSecretVariable = (name: string | undefined): string =>
@@ -90,18 +90,17 @@ export function withEnvironment(fileValue: unknown, env: Environment, instead: O
 /** Splits text at commas and spaces: `EUR, USD` and `EUR USD` are the same list. */
 export const listOf = (text: string): readonly string[] => text.split(/[\s,]+/).filter((item) => item !== '')
 
-/** Returns the reports in TIDEMARK_REPORTS, or undefined if the variable is not set. */
 export const reportsInEnvironment = (env: Environment): readonly string[] | undefined =>
   env[REPORTS] === undefined ? undefined : listOf(env[REPORTS])
 
-/** Returns a list, an integer or a string. The schema rejects text that should be an integer but is not. */
+/** Returns a list, an integer or text. A malformed integer is returned as text, which the schema then rejects. */
 function valueOf({ name, as }: Variable, env: Environment): unknown {
   const text = env[name] ?? ''
   if (as === 'list') return listOf(text)
   return as === 'integer' && /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
-/** Returns `whole` with `value` at `path`. A section that is not a map stays unchanged: the schema rejects it. */
+/** Returns `whole` with `value` at `path`. If a section is not a map, leaves it unchanged for the schema to reject. */
 function withValueAt(whole: unknown, path: readonly string[], value: unknown): unknown {
   const [step, ...rest] = path
   if (step === undefined) return value
@@ -116,7 +115,7 @@ const isMap = (value: unknown): value is Record<string, unknown> =>
 export function flatSettings(value: unknown): unknown {
   if (!isMap(value) || !isMap(value['warehouse'])) return value
   const { lake, ...others } = value['warehouse']
-  // If `lake_data` is set too, `data` is named `warehouse.data`, so that the schema rejects the second value.
+  // If `lake_data` is set too, renames `data` to the unknown key `warehouse.data`, which the schema rejects.
   const nameOf = (key: string) => `${`lake_${key}` in value ? 'warehouse.' : 'lake_'}${key}`
   const ofLake = Object.fromEntries(Object.entries(others).map(([key, set]) => [nameOf(key), set]))
   const warehouse = typeof lake === 'string' && /^postgres(?:ql)?:/.test(lake) ? `ducklake:postgres:${lake}` : lake

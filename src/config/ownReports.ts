@@ -11,7 +11,7 @@ import { systemClock, within } from '../clock.ts'
 import { messageOf } from './issues.ts'
 import type { Problem } from './problems.ts'
 
-/** All of a configuration's modules together must load within this time. */
+/** The time limit for loading all declaration files together. */
 const LOAD_MS_MAX = 10_000
 const FILES_MAX = 200
 

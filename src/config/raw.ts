@@ -22,7 +22,7 @@ import { deletesEvery, reconcileEvery, reportSection, rhythm, schemaContract, ty
 import { BYTE_SIZE, parseDuration } from './units.ts'
 
 const MIB = 2 ** 20
-/** One request in 100 seconds. If the rate were any slower, a worker would seem to hang. */
+/** The lowest rate allowed: one request in 100 seconds. With a lower rate, a worker would seem to hang. */
 const REQUESTS_PER_SECOND_MIN = 0.01
 
 /** One or more paths. A relative path is relative to the configuration file's folder. */
@@ -171,7 +171,7 @@ export function limitsOf(raw: z.output<typeof limits>, usualMemory: string) {
   }
 }
 
-/** Returns the schema, which has a section per report. So the reports in `reports_from` must be loaded first. */
+/** Returns the schema. It has a section per report, so the reports in `reports_from` must be loaded first. */
 export const rawConfig = () =>
   z
     .strictObject({

@@ -80,7 +80,7 @@ export function resolve(raw: RawConfig, given: ResolveContext) {
     reports: Object.fromEntries(
       reports.map((report) => [report.name, resolveReport(report, raw, onlyReports)]),
     ) as Record<ReportName, ReportConfig>,
-    // The default memory of loads. With 128 MB, 6 of the 32 windows of a backfill into a lake failed (decision 0042).
+    // The default memory of loads. A lake needs more: with 128 MB, 6 of 32 backfill windows failed (decision 0042).
     limits: limitsOf(raw.limits, lake === undefined ? '128MB' : '256MB'),
     source: {
       ...(file !== undefined && { file }),
@@ -136,7 +136,7 @@ function resolveReport(report: RegisteredReport, raw: RawConfig, onlyReports: re
     timeZone: own.time_zone ?? raw.defaults.time_zone,
     // How often a worker reconciles: compares the whole report with the service. With `never`, only commands do.
     ...reconcileOf(report, own.reconcile_every ?? raw.defaults.reconcile_every),
-    /** Minimum time (ms) between comparisons of the service's total with stored rows. 0: each run. Undefined: never. */
+    /** Milliseconds between comparisons of the service's total with the stored rows. 0: each run. Undefined: never. */
     deletesEveryMs: parseDuration(own.deletes_every ?? raw.defaults.deletes_every),
     pageSize: own.page_size ?? raw.defaults.page_size,
     overlapMs: parseDuration(own.overlap ?? raw.defaults.overlap) ?? 0,
@@ -150,7 +150,7 @@ function resolveReport(report: RegisteredReport, raw: RawConfig, onlyReports: re
     keepsHistory: own.history ?? false,
     /** Rules that keep values out of the warehouse. `columns` maps `column` or `collection.column` to its rule. */
     privacy: { columns: own.columns ?? {}, excludePayload: own.exclude_payload ?? false },
-    /** True if runs also request rows by creation time: a filter by modification time can miss unedited rows. */
+    /** True if runs also request rows by creation time. Otherwise, they could miss rows that were never edited. */
     askCreated: created !== undefined && (own.ask_created ?? true),
     /** The kinds of audited records. Example: `{ entityId: 3, follows: 'events' }` audits changed rows of `events`. */
     entities: (own.entities ?? []).map((entity) => ({ entityId: entity.entity_id, follows: entity.follows })),
