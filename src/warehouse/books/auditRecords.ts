@@ -50,7 +50,7 @@ export interface DueRecord {
   readonly mark: Instant | undefined
   /** When the trail was last read, by the service's clock. Undefined if it never was. */
   readonly askedAt: Instant | undefined
-  /** When the run that last read the trail began, by this machine's clock. */
+  /** Start of the run that last read the trail, by this machine's clock. */
   readonly begunAt: Instant | undefined
   /** True if the configuration has changed since the trail was read. All entries of the trail are then read again. */
   readonly fromStart: boolean
@@ -65,7 +65,7 @@ export interface RecordsRequest {
   readonly follows: string
   readonly keyColumn: string
   readonly scopePrefix: string
-  /** Trails that were last read before this time are read again, because the configuration has changed since then. */
+  /** Set if the configuration has changed: trails that were last read at this time or earlier are read again. */
   readonly again?: Instant | undefined
 }
 
@@ -89,7 +89,7 @@ async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promi
   const { report, follows, keyColumn, scopePrefix, again, now } = ask
   const fromStart =
     again === undefined ? 'false' : `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(again)}, true)`
-  // A cached result is used only for the same query text, so the text must not contain the current time (`now`).
+  // Results are cached by query text. A text with the current time (`now`) would never find its cached result.
   const rows = await sql.cachedRows<WithNulls<Omit<DueRecord, 'waits'>> & { waitsUntil: number | null }>(`
     SELECT k.scope, k.id::VARCHAR AS "recordId", ${fromStart} AS "fromStart", epoch_us(m.value) AS mark,
       epoch_us(x.ask_again_at) AS "waitsUntil", epoch_us(f.asked_at) AS "askedAt", epoch_us(coalesce(r.started_at, m.updated_at)) AS "begunAt"

@@ -18,7 +18,7 @@ interface DensityRequest {
 /** Returns functions that read what a backfill needs. If there is no warehouse yet, `sql` is undefined. */
 export const backfillBasis = (sql: Sql | undefined) => ({
   rowDensity: async (ask: DensityRequest) => sql && densityOf(sql, ask),
-  /** True if each window must be read with and without deleted rows, because some rows have no deletion flag. */
+  /** True if each window must be read twice, with and without deleted rows: some rows lack a deletion flag. */
   readsTwice: async (report: Declaration) => report.deletes === 'diff' || (!!sql && hasUnflaggedRows(sql, report)),
   pagingProfile: async (report: ReportName, pageSize: number) =>
     sql === undefined ? UNKNOWN_PAGING : pagingProfileOf(sql, { report, pageSize }),

@@ -9,7 +9,7 @@ import type { Database } from '../database/duckdb.ts'
 import { onlyRow, type Sql, type WithNulls, withoutNulls, text, time } from '../database/sql.ts'
 import type { Fence, Fences } from './fences.ts'
 
-/** `pending`: not begun, or stopped. `failed`: windows could not be read. A new request for the range reads them. */
+/** `pending`: not begun, or stopped. `failed`: some windows failed. A new request for the range reads those again. */
 export type BackfillState = 'pending' | 'running' | 'done' | 'failed' | 'cancelled'
 
 /** A range of modification times. */
@@ -138,7 +138,7 @@ export class BackfillBooks {
     return rows.map(withoutNulls)
   }
 
-  /** Sets the backfill to `running`. Sets any other `running` backfill, whose process has died, to `pending`. */
+  /** Sets the backfill to `running`. Others of the report, left `running` by a process that died, become `pending`. */
   start(backfillId: string, fence: Fence | undefined, now: Instant): Promise<void> {
     return this.#fences.transact(this.#database, fence, async (sql) => {
       const id = text(backfillId)

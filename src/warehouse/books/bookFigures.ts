@@ -4,16 +4,16 @@ import type { Instant } from '../../instant.ts'
 import { READ_UP_TO } from '../../plan/marks.ts'
 import { type Sql, type WithNulls, withoutNulls, text } from '../database/sql.ts'
 
-/** Late rows (shown after their window was read) count for this many days. Then the advice to raise `overlap` ends. */
+/** For this many days, late rows (shown after their window was read) lead to the advice to raise `overlap`. */
 export const LATE_DAYS = 30
 
 /** Returns SQL that is true if `scope` is configured. In the query, `s` must be `tidemark.report_states`. */
 export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR list_contains(s.scopes, ${scope}))`
 
-/** SQL that is true for marks up to which all rows were read. In the query, `m` must be `tidemark.marks`. */
+/** SQL that is true for a mark if all rows up to the mark were read. In the query, `m` must be `tidemark.marks`. */
 export const IS_READ_UP_TO = `m.mark IN (${READ_UP_TO.map(text).join(', ')})`
 
-/** Query for each report's mark: how far all its currencies have been read. Audit reports: the newest trail mark. */
+/** Query for the time up to which all currencies of a report were read. For audits, the newest mark of a trail. */
 export const REPORT_MARKS = `
   SELECT m.report, CASE WHEN bool_or(m.mark = 'since') THEN max(m.value)
     WHEN count(*) >= coalesce(any_value(len(s.scopes)), 0) THEN min(m.value) END AS mark

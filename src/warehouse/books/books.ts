@@ -37,7 +37,7 @@ export interface RunRecord extends RunCounts {
   readonly error?: { readonly code: string; readonly message: string; readonly cure: string }
 }
 
-/** Returns the prefix of numbers that are staged as text, because a double would lose digits. Example: `~5f0c…9b~`. */
+/** Returns the prefix for numbers staged as text, because as doubles they would lose digits. Example: `~5f0c…9b~`. */
 export async function readNumberMark(sql: Sql): Promise<string> {
   const [known] = await sql.rows<{ value: string }>(`SELECT value FROM tidemark.settings WHERE name = 'number_mark'`)
   if (known !== undefined) return known.value
@@ -106,7 +106,7 @@ export async function recordRun(sql: Sql, ...runs: readonly RunRecord[]): Promis
   await sql.run(`INSERT INTO tidemark.runs VALUES ${rows.join()}`)
 }
 
-/** Returns whether another process has continued the run, whose record then has a later start. */
+/** Returns whether another process has continued the run. The stored start is then later than this record's. */
 export const isTakenOver = async (sql: Sql, { runId, startedAt }: RunRecord): Promise<boolean> =>
   (await countOf(sql, `tidemark.runs WHERE run_id = ${text(runId)} AND started_at > ${time(startedAt)}`)) > 0
 
@@ -160,7 +160,7 @@ export interface Pause {
   readonly code: string
   readonly reason: string
   readonly cure: string
-  /** The API client at the time: its identifier, OAuth scopes and, for refused credentials, a hash of the secret. */
+  /** The API client when paused: its identifier, OAuth scopes and, for refused credentials, a hash of the secret. */
   readonly client: string
 }
 
@@ -181,11 +181,12 @@ export async function pauses(sql: Pick<Sql, 'rows'>): Promise<Pause[]> {
     FROM tidemark.report_states WHERE paused_code IS NOT NULL`)
 }
 
-/** Ends pauses of `named`, and with them all CREDENTIALS_REFUSED pauses. `onlyRefused` keeps an operator's pauses. */
+/** Ends the pauses of the reports in `named`. With `onlyRefused`, keeps the pauses that an operator requested. */
 export async function clearPauses(sql: Sql, named: readonly ReportName[], { onlyRefused = false } = {}) {
   const refused = (await pauses(sql)).filter(({ code }) => code !== 'REPORT_PAUSED').map(({ report }) => report)
   const resumed = onlyRefused ? named.filter((report) => refused.includes(report)) : named
   if (resumed.length === 0) return []
+  // All reports use the same credentials, so the CREDENTIALS_REFUSED pauses of other reports end too.
   await sql.run(`
     UPDATE tidemark.report_states
     SET paused_code = NULL, paused_reason = NULL, paused_cure = NULL, paused_with = NULL, paused_at = NULL

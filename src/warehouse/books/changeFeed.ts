@@ -43,7 +43,6 @@ function tableFeedSql({ name: table, report, key }: FeedTable): string {
     FROM before b WHERE NOT EXISTS (SELECT 1 FROM main.${name(table)} t WHERE ${isSame});`
 }
 
-/** Returns the definitions of all change feed functions. */
 export const feedSql = (tables: readonly ReportTable[]): string =>
   FEED_FUNCTIONS + tables.flatMap(feedTables).map(tableFeedSql).join('')
 

@@ -55,7 +55,7 @@ export async function forgetCoverage(sql: Sql, report: string, kept: readonly st
 
 type CoveredSpan = Span & CoveredPlace
 
-/** Merges closed windows into the intervals of `tidemark.covered`. Skips audit reports, whose records have marks. */
+/** Merges closed windows into the intervals of `tidemark.covered`. Skips audit reports, which have marks instead. */
 export async function cover(
   sql: Sql,
   windows: readonly (Omit<CoveredSpan, 'report'> & { readonly report: Declaration })[],

@@ -1,4 +1,4 @@
-/** A change feed cursor: a load's number and a hash, because after a restore another load can have the same number. */
+/** A change feed cursor: a load's number and a hash. If a load gets this number after a restore, its hash differs. */
 import { SyncError } from '../../errors.ts'
 import { onlyRow, type Sql } from '../database/sql.ts'
 

@@ -32,20 +32,20 @@ export class Fences {
     this.#isAlone = isAlone
   }
 
-  /** Returns a fence with the next epoch. Commits with an older fence of this report and kind fail from now on. */
+  /** Returns a fence with the next epoch. Runs with an older fence of this report and kind can no longer commit. */
   async take(sql: Sql, { report, kind, holder }: FenceRequest): Promise<Fence> {
     const place = placeOf({ report, kind })
-    // If only this process writes, the stored epoch is never newer than the one in `#newest`, so it is read only once.
+    // `#newest` has entries only if this process writes alone. The stored epoch is then never newer than the entry.
     const stored = this.#newest.has(place) ? undefined : await readNewest(sql, { report, kind })
     const epoch = Math.max(stored?.epoch ?? 0, this.#newest.get(place)?.epoch ?? 0) + 1
-    // A later process can continue a backfill or a reconcile, so the fences of these runs are stored immediately.
+    // Backfills and reconciles can be continued by another process, so their fences are stored immediately.
     if (!this.#isAlone || kind !== 'incremental') await write(sql, { report, kind, epoch, holder })
     // To avoid an extra transaction, `check` stores the fence of an incremental run in the run's first transaction.
     else this.#newest.set(place, { epoch, holder })
     return { report, kind, epoch }
   }
 
-  /** Returns whether the fence is known to be the newest. Always false if other processes also take fences. */
+  /** Returns whether the fence is certainly the newest. Always false for backfills, and if several processes write. */
   isNewest(fence: Fence | undefined): boolean {
     return fence !== undefined && this.#newest.get(placeOf(fence))?.epoch === fence.epoch
   }

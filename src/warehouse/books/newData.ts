@@ -5,7 +5,7 @@ import { type Sql, text } from '../database/sql.ts'
 import { bookFigures } from './bookFigures.ts'
 import { type Cursor, currentCursor, CURSOR_SQL, loadOf, START } from './cursor.ts'
 
-/** A message lists at most this many load identifiers, those of the newest loads. Its cursors cover all loads. */
+/** A message lists at most this many loads, the newest ones. The cursors in the message cover all loads. */
 const LOADS_LISTED_MAX = 1_000
 
 export interface NewDataRequest {

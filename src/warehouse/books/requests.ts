@@ -11,7 +11,7 @@ export async function recordRequests(sql: Sql, entries: readonly RequestEntry[],
   if (rows !== '') await sql.run(`INSERT INTO tidemark.requests ${counted}`)
 }
 
-/** A report's requests per run and changed rows per day are computed from this many days of runs. */
+/** Requests per run and changed rows per day are measured over this many days. */
 const MEASURED_DAYS = 7
 /** The number of requests assumed for a run if none was measured. */
 const COST_UNKNOWN = 2

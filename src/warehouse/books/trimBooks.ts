@@ -29,7 +29,7 @@ export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> 
   return { runs: runs - left.runs, windows: windows - left.windows, loads: loads - left.loads }
 }
 
-/** Merges old windows that overlap or share an instant into one window. The covered time stays the same. */
+/** Merges old windows that overlap or touch into one window. The covered time stays the same. */
 async function mergeWindows(sql: Sql, before: Instant): Promise<void> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE old_windows AS
@@ -68,7 +68,7 @@ async function removeLoads(sql: Sql, before: Instant): Promise<void> {
     FROM duckdb_columns() JOIN duckdb_tables() USING (database_name, schema_name, table_name)
     WHERE database_name = current_database() AND column_name IN ('load_id', '_load_id') AND table_name <> 'loads'
       AND (schema_name = 'tidemark' OR ${!inLake})`)
-  // Searches one table at a time, because the memory for a search of all tables would grow with their number.
+  // Searches one table at a time. A single search of all tables would need memory for each of them.
   for (const search of searches) await sql.run(search.sql)
   await sql.run('DELETE FROM tidemark.loads WHERE load_id IN (FROM old_loads); DROP TABLE old_loads')
 }
