@@ -39,7 +39,7 @@ interface Definition {
   readonly reads: readonly string[]
 }
 
-/** Creates the macro `refusal`, which returns why a statement is refused. It depends on the copy's views and macros. */
+/** Creates the macro `refusal`, which returns why a statement is refused. Its lists include the copy's own macros. */
 export async function createRule(sql: Sql, place?: string): Promise<void> {
   const { functions, tableFunctions, refusedViews } = listsFor(await sql.rows<Definition>(DEFINITIONS))
   const create = `CREATE OR REPLACE ${place === undefined ? 'TEMP ' : ''}MACRO ${place ?? ''}`
@@ -59,7 +59,7 @@ export async function createRule(sql: Sql, place?: string): Promise<void> {
 const namesOutside = (names: string, list: ReadonlySet<string>): string =>
   `list_filter(${names}, lambda each: NOT list_contains([${[...list].map(text).join(',')}], each))`
 
-/** Returns allowed functions and refused views. A view or macro is refused if it uses a function that is refused. */
+/** Returns allowed functions and refused views. Refuses views and macros that can't be parsed or use a refused name. */
 function listsFor(definitions: readonly Definition[], refused: readonly Definition[] = []): Lists {
   const lists = listsWithout(refused, definitions)
   const others = definitions.filter(

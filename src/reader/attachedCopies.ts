@@ -5,7 +5,7 @@ import type { Database } from '../warehouse/database/duckdb.ts'
 import { name, text } from '../warehouse/database/sql.ts'
 import { createRule } from './allowList.ts'
 
-/** The server shows the newest copy. Statements can continue on the previous copy, but not on older copies. */
+/** The newest copy, and the previous copy for statements that are still reading it. */
 const COPIES_KEPT = 2
 
 /** The database for the macros that check statements. They cannot be temporary, because readers would not see them. */

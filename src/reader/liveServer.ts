@@ -52,7 +52,7 @@ export async function startLiveServer(settings: LiveServerSettings, folder: stri
 
 const uriOf = ({ host, port }: LiveServerSettings): string => `quack:${host}:${port}`
 
-/** Allows transaction statements, recognised by their text. Otherwise, the macro `refusal` allows only SELECT. */
+/** Allows transaction statements such as BEGIN and COMMIT. The macro `refusal` decides on all other statements. */
 const RULE = String.raw`
   CREATE MACRO memory.main.may_read(session, statement) AS
     regexp_full_match(statement::VARCHAR, '(?i)\s*(BEGIN|COMMIT|ROLLBACK|ABORT)(\s+TRANSACTION)?(\s+READ ONLY)?\s*;?\s*')

@@ -13,7 +13,7 @@ import type { Reader } from './reader.ts'
 
 const ROWS_USUAL = 100
 const ROWS_MAX = 1_000
-/** The limit for all of an answer's rows together, because every answer uses up part of an assistant's context. */
+/** Maximum characters in all rows of an answer together. Each answer uses up part of an assistant's context. */
 const ANSWER_CHARS_MAX = 200_000
 
 const INSTRUCTIONS = `Tables of a reporting service, read with DuckDB SQL. Begin with list_tables.

@@ -48,7 +48,7 @@ export function openReader(config: ReaderConfig): Reader {
   }
 }
 
-/** Identifies the copy's file: a new copy needs a new reader process. Throws WAREHOUSE_MISSING if there is no copy. */
+/** Identifies the copy's file. Each new copy gets a new process. Throws WAREHOUSE_MISSING if there is no copy. */
 async function stateOf({ published, lake }: ReaderConfig): Promise<string> {
   if (lake !== undefined) return ''
   if (isThere(published)) {

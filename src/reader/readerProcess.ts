@@ -78,7 +78,7 @@ export class ReaderProcess {
     const [command = '', ...args] = hasLimits ? ['/bin/sh', '-c', limits, ...program] : program
     const cache = getCompileCacheDir()
     const variables = { MALLOC_ARENA_MAX: '2', ...(cache === undefined ? {} : { NODE_COMPILE_CACHE: cache }) }
-    // Only lake readers inherit the environment, because it can contain secrets. They need it to connect to the lake.
+    // The environment can contain secrets, so only lake readers inherit it: they need it to connect to the lake.
     const env = isLake ? {} : { env: variables }
     try {
       const child = spawn(command, args, {

@@ -10,7 +10,7 @@ export const Warrant = z.object({
   complete_up_to: z.string().nullable(),
   /** Number of time ranges before the mark that were not read. */
   gaps: z.number(),
-  /** How deletions are found. `flag`: in the row. `diff`: reads differ. `absence`: rows are missing. `none`: never. */
+  /** How deleted rows are found: by a `flag`, by comparing two reads (`diff`), by their `absence`, or not (`none`). */
   deletes_visible: z.string().nullable(),
   rejected: z.number(),
   misfits: z.number(),
@@ -37,7 +37,7 @@ const WARRANTS = `
   LEFT JOIN (${MISFITS}) v USING (report)
   WHERE list_contains(${READ_REPORTS}, s.report) ORDER BY s.report`
 
-/** Returns how complete each report in the statement is: none for EXPLAIN, or for `FROM tidemark.runs`. */
+/** Returns how complete each report in the statement is. Empty for EXPLAIN, and for tables such as `tidemark.runs`. */
 export const warrantsOf = (sql: Pick<Sql, 'rows'>, statement: string): Promise<Warrant[]> =>
   sql.rows<Warrant>(WARRANTS, [statement])
 
