@@ -12,7 +12,7 @@ import type { Fence, FenceRequest } from '../warehouse/books/fences.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
 import type { ReportOutcome } from './reportOutcome.ts'
 
-/** Loads staged rows: the warehouse, or `pullWindow`, which only moves their files to a folder for a later load. */
+/** Takes staged rows. The warehouse loads them; `pullWindow` only moves their files to a folder for a later load. */
 export type Loader = Pick<Warehouse, 'numberMark' | 'load'>
 
 export interface WalkContext {

@@ -20,7 +20,7 @@ interface PlanAsk extends Range {
 
 /** Planning counts the rows of at most this many ranges per currency, because each count costs one or two requests. */
 const RANGES_MAX = 16
-/** For a small backfill, planning counts one range per this many pages, so that a plan costs less than the backfill. */
+/** Planning counts at most one range per this many pages, so that the plan costs less than a small backfill. */
 const PAGES_A_RANGE = 4
 
 /** Plans the windows of a backfill. Writes nothing to the warehouse. Throws the client's errors. */
@@ -107,7 +107,7 @@ async function countRows({ ask, declaration, settings, pages }: Planning, scope:
 export interface BackfillPreview {
   readonly named: NamedBackfill
   readonly windows: readonly PlannedWindow[]
-  /** Estimated number of requests for the backfill, including the requests in `planning`. */
+  /** Estimated requests for the backfill. Includes `planning`, the requests that the plan itself needed. */
   readonly requests: number
   readonly planning: number
 }

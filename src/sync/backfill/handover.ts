@@ -46,7 +46,7 @@ interface PulledLoad {
   readonly requests: BackfillLoad['requests']
 }
 
-/** Describes a proven window. The files in `directory` contain its rows, and `manifest.json` contains this object. */
+/** A completely read window. The files in `directory` contain its rows, and `manifest.json` contains this object. */
 export interface PulledWindow {
   readonly version: number
   readonly ask: PullAsk
