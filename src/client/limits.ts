@@ -34,7 +34,7 @@ export const TOKEN_MARGIN_SHARE = 0.2
 export const TOKEN_LIFETIME_MS_MAX = DAY_MS
 /** Maximum size of a token response. No server accepts a token of this size in a header. */
 export const TOKEN_ANSWER_BYTES_MAX = 256 * 1_024
-/** A request tries at most this many tokens after 401s. Two tokens from a shared store may both have expired. */
+/** A request that gets 401s tries at most this many tokens. Two of them may be expired tokens from a shared store. */
 export const TOKENS_TRIED_MAX = 3
 export const REFUSAL_BODY_BYTES_MAX = 64 * 1_024
 /** An error quotes at most this many characters of an error response. About ten property errors fit. */

@@ -13,7 +13,7 @@ import type { RawAnswer } from './transport.ts'
 export interface StoredToken {
   accessToken: Secret
   lifetimeMs: number
-  /** The remaining lifetime by the store's clock, because processes share no monotonic clock. */
+  /** The remaining lifetime by the store's clock. Processes share that clock, but no monotonic clock. */
   remainingMs: number
   /** The scopes in the JWT. Undefined if the token is not a JWT or contains no scopes. */
   scopes: readonly string[] | undefined
@@ -25,7 +25,7 @@ export interface TokenStore {
   /** Deletes the stored token only if it is `accessToken`, because another process may have stored a newer token. */
   drop(accessToken: Secret): Promise<void>
   withLock<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T>
-  /** The next three methods check, record and clear the fact that the service has refused the credentials. */
+  /** The next three methods check, record and clear a refusal of the credentials by the service. */
   refused(): Promise<boolean>
   refuse(): Promise<void>
   forgive(): Promise<void>
@@ -135,7 +135,7 @@ export class TokenCache {
     return token
   }
 
-  /** Records that the credentials were refused, so that no process with this store resends them. Ignores its errors. */
+  /** Records the refusal of the credentials, so that no process with this store resends them. Ignores store errors. */
   async #storeRefusal(store: TokenStore | undefined): Promise<void> {
     this.#refusal = 'ours'
     await store?.refuse().then(

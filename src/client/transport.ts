@@ -218,7 +218,7 @@ function hostOf(location: string | undefined, baseUrl: URL): string | undefined 
 }
 
 const IMF_FIXDATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
-/** Later dates must be a mistake and are rejected. An Instant can't represent times after 2255 anyway. */
+/** HTTP dates after this time are rejected, because they must be a mistake. */
 const MS_MAX = Date.UTC(2200, 0)
 
 /** Reads an HTTP date (RFC 9110 §5.6.7). Returns undefined for obsolete forms and other text. */

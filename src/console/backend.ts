@@ -1,4 +1,4 @@
-/** Connects the console to the data. The owner uses its warehouse; other workers read the copy and ask the owner. */
+/** Connects the console to the data. The warehouse's owner uses it; other workers read the copy and ask the owner. */
 import type { ReportName } from '../../schema/index.ts'
 import type { OperationRequest, Reply, RunningRun } from '../operations/contract.ts'
 import type { Caller } from '../operations/engine.ts'
