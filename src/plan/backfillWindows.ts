@@ -4,11 +4,11 @@ import type { Span } from './spans.ts'
 
 /** The most windows that a backfill may have: each one is a job in the queue and a row in the warehouse. */
 export const BACKFILL_WINDOWS_MAX = 1_000
-/** Target number of windows: enough that workers finish at about the same time. Small reports get fewer windows. */
+/** The usual number of windows in a backfill. With this many, all workers finish at about the same time. */
 const WINDOWS_WANTED = 32
-/** The last page of a window is rarely full, so smaller windows would need more requests. */
+/** Smaller windows would cost more requests, because the last page of a window is rarely full. */
 const PAGES_A_WINDOW_MIN = 4
-/** Used if the number of rows is unknown. A range of more than 960 days is divided into 32 longer windows. */
+/** Length of a window if row counts are unknown. A long range gets `WINDOWS_WANTED` longer windows instead. */
 const DAYS_A_WINDOW = 30
 
 const MICROS_A_DAY = DAY_MS * MICROS_PER_MS
@@ -39,7 +39,7 @@ export function rowsAWindow(total: number, { pageRows, loadRowsMax }: WindowSize
   return Math.max(1, Math.min(Math.max(wanted, least), loadRowsMax))
 }
 
-/** Returns adjacent windows of about `rowsEach` rows each, earliest first. `parts` must be adjacent and sorted too. */
+/** Returns windows of about `rowsEach` rows, earliest first and without gaps. Expects `parts` in the same form. */
 export function windowsByRows(parts: readonly CountedRange[], rowsEach: number): WindowRange[] {
   const merged: CountedRange[] = []
   for (const piece of parts.flatMap((part) => splitPart(part, rowsEach))) {
@@ -59,7 +59,7 @@ export function windowsByTime({ since, until }: Range): WindowRange[] {
 export interface RequestCosts {
   readonly pageRows: number
   readonly answer: 'envelope' | 'array'
-  /** True if each window is read with and without deleted rows, because the rows have no deletion flag. */
+  /** True if each window is read twice, with and without deleted rows. The difference shows which rows are deleted. */
   readonly readsTwice: boolean
 }
 

@@ -7,12 +7,12 @@ import { type PagingProfile, sawFullPage, sawLastPage, sawWhole } from './paging
 import { canSplit, type Span, splitAt, splitByTotal } from './spans.ts'
 import type { Walk } from './walk.ts'
 
-/** If a span that was planned as one load fills more loads than this, the plan was wrong, and the span is cut again. */
+/** A span that was planned as one load may have more rows. Above this many loads, the span is cut again. */
 const PLANNED_LOADS_MAX = 2
 /** A walk requests at most 8 times `page_size` rows per page, because a service may fail to build larger responses. */
 const USUAL_PAGES_MAX = 8
 const SPEC_PAGE_SIZE_MAX = 10_000
-/** Once rows have moved between pages, an old span is cut into slices of 8 pages, or in half if it has 16 or fewer. */
+/** If rows move between the pages of an old span, the span is cut into slices of this many pages. */
 const MOVED_PAGES = 8
 
 export const isOld = ({ slice: { span }, terms }: Case): boolean => span !== undefined && span.until <= terms.youngFrom
@@ -24,7 +24,7 @@ export const isArrayUpToPage2 = ({ seen }: Case): boolean =>
   seen.attempt === 1 && seen.stage !== 'the end' && seen.walk.firstTotal === undefined
 const isEnd = ({ seen }: Case): boolean => seen.stage === 'the end'
 
-/** Cuts a span without a lower bound, which has no middle, at the report's `start` or, if that is outside, at 1970. */
+/** Cuts a span that has no lower bound, and so no middle, at the report's `start` or else at the year 1970. */
 export const splitAtFloor = ({ slice: { span }, terms }: Case): readonly Span[] | undefined =>
   span?.since === undefined && span !== undefined
     ? (splitAt(span, terms.floor) ?? splitAt(span, 0 as Instant))
@@ -38,7 +38,7 @@ export const isOverfull = (given: Case): boolean => {
 export const isOldOverOneLoad = (given: Case): boolean =>
   isOverfull(given) && isOld(given) && (given.seen.walk.totalCount ?? 0) > given.terms.loadRowsMax
 
-/** Splits a span into its old and young parts. Undefined if one is missing, or if the old part probably fits a page. */
+/** Splits a span into an old and a young part, unless one of them is missing or the old one probably fits on a page. */
 export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): readonly Span[] | undefined {
   const parts = span && splitAt(span, terms.youngFrom)
   const old = parts?.[0]
@@ -48,7 +48,7 @@ export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): re
   return (walk.totalCount ?? 0) * share > walk.pageRows ? parts : undefined
 }
 
-/** Splits off the old part of a span, if old rows can be counted and it is at least as long as the young part. */
+/** Splits off the old part of a span, so that its rows can be counted. Not done if the young part is longer. */
 export function splitOffOld(given: Case): readonly Span[] | undefined {
   const { slice, terms } = given
   const { span } = slice
@@ -61,7 +61,7 @@ export function splitOffOld(given: Case): readonly Span[] | undefined {
 export const isCuttable = (given: Case): boolean =>
   mayCut(given) && given.slice.heap === undefined && canSplit(given.slice.span)
 
-/** Returns whether page 2 has new rows. False if it repeats all of page 1: the service then ignores page numbers. */
+/** Returns whether page 2 continues page 1: page 2 has new rows, and does not repeat all rows of page 1. */
 export const continuesOnPage2 = ({ seen: { walk } }: Case): boolean =>
   walk.freshOnLastPage > 0 && walk.repeats < walk.firstRows
 
@@ -88,7 +88,7 @@ export const mayHideRows = (given: Case): boolean => {
   const hasNothingNewOnPage2 = stage === 'page 2' && walk.freshOnLastPage === 0
   const isOnly = hasNothingNewOnPage2 || lastPageFound(given)?.number === 1
   const isSurelyLast = claim === 'all unless clamped' && walk.lastRowsSent === 0
-  // If a search found no page 2, page 1 may lack rows unless a longer response was proven complete (`wholeRows`).
+  // A page shorter than `wholeRows` can be trusted, because a longer response was proven complete.
   const isUnproven = hasNothingNewOnPage2 || walk.firstRows >= profile.wholeRows
   return isOnly && isUnproven && walk.firstRows > 1 && !isSurelyLast && isWide(given)
 }
@@ -103,14 +103,14 @@ export const learnSingle = ({ profile, terms, seen: { walk } }: Case): PagingPro
 export const learnFull = ({ profile, seen: { walk } }: Case): PagingProfile => sawFullPage(profile, walk.firstRows)
 export const learnFollowed = (given: Case) => (continuesOnPage2(given) ? learnFull(given) : given.profile)
 
-/** Returns the profile after a walk. Page 1 was full if later pages added rows and repeated none of page 1's. */
+/** Returns the profile after a walk. If later pages added rows and no row was on two pages, page 1 was full. */
 export function learnWalked(given: Case): PagingProfile {
   const { attempt, stage, walk } = given.seen
   const isPaged = attempt === 1 && stage === 'the end' && walk.firstTotal !== undefined
   return isPaged && walk.repeats === 0 && walk.distinct > walk.firstRows ? learnFull(given) : given.profile
 }
 
-/** Returns the profile after two walks agree. Raises `fullPageRows` if a last page that long was not full after all. */
+/** Returns the profile after two walks agree. If their last page has `fullPageRows` rows, that number was too low. */
 export function learnAgreed({ profile, seen: { walk } }: Case): PagingProfile {
   const { fullPageRows = Number.POSITIVE_INFINITY, longestOfRun } = profile
   const isOutdated = walk.lastRows >= fullPageRows && walk.lastRows < longestOfRun
@@ -130,7 +130,7 @@ export function learnCounted(given: Case): PagingProfile {
 export const countMax = ({ slice, terms }: Case): number =>
   slice.rowsExpected === undefined ? terms.loadRowsMax : PLANNED_LOADS_MAX * terms.loadRowsMax
 
-/** Returns whether walking back from the last page found every row. Example: 3 × 500 + 20 rows if page 4 has 20. */
+/** Returns whether the walk from the last page to the first found the number of rows that its page numbers imply. */
 export function isCountMet(given: Case): boolean {
   const { counted } = given.seen.found
   const total = lastPageFound(given)?.total
@@ -155,7 +155,7 @@ export const mayLackPageZero = (given: Case): boolean => {
   return isUnread && isEnd(given) && previous?.distinct === walk.distinct && walk.leastTotal > walk.distinct
 }
 
-/** Returns whether two walks returned the same rows, but every page's total is higher than the number of rows. */
+/** Returns whether two walks found the same rows, but fewer rows than every reported total. */
 export const isShort = (given: Case): boolean => {
   const { walk } = given.seen
   return isEnd(given) && areAlike(given) && walk.leastTotal > walk.distinct
@@ -179,7 +179,7 @@ export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): bo
 const mayBeOnlyPage = ({ firstTotal, page2Repeats, firstRows }: Walk): boolean =>
   firstTotal === undefined && page2Repeats && firstRows > 1
 
-/** Returns whether the last two walks agree. If every page repeats page 1, smaller spans must also add no rows. */
+/** Returns whether the last two walks agree. If all pages repeat page 1, narrower spans must also have no new rows. */
 export const isAgreed = (given: Case): boolean =>
   areAlike(given) && (!everyPageIsPage1(given) || given.seen.found.narrower === 'nothing new')
 
@@ -221,7 +221,7 @@ export function finerParts(given: Case): readonly Span[] | undefined {
   return splitByTotal(span, Math.max(walk.leastTotal, walk.rows), plannedRows(walk.pageRows))
 }
 
-/** Returns the next walk's page size: smaller, to test page numbers, or large enough for all rows if rows repeat. */
+/** Returns the next walk's page size. A smaller page tests page numbers, and a larger page may fit all rows. */
 export function nextSize(given: Case): number {
   const { profile, slice, terms, seen } = given
   const { walk } = seen
@@ -231,7 +231,7 @@ export function nextSize(given: Case): number {
   if (!terms.keyed) return size
   const isCutOff = walk.cutOff(profile) !== undefined
   const mayBeLast = isCutOff || (walk.page2Repeats && walk.firstRows === size) || mayBeOnlyPage(walk)
-  // With `fewer` rows per page, page 2 begins with the row cut from page 1, unless the service ignores page numbers.
+  // Requests one row fewer than page 1 had. Page 2 must then begin with that row, or page numbers are ignored.
   const fewer = Math.min(size, walk.firstRows) - 1
   if (mayBeLast && size === terms.pageSize && fewer > 0) return fewer
   if (!isCutOff && (slice.span === undefined || isWhole || walk.repeats === 0)) return size
@@ -240,13 +240,13 @@ export function nextSize(given: Case): number {
   return Math.max(size, rows)
 }
 
-/** Returns whether to trust the total when cutting: it may be too low if an earlier page was longer than page 1. */
+/** Returns whether a cut can rely on the total. The total may be too low if page 1 is shorter than an earlier page. */
 export const isTotalTrusted = ({ profile, slice, seen }: Case): boolean =>
   canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 
 const isLong = ({ seen: { walk } }: Case): boolean => walk.leastTotal > 2 * MOVED_PAGES * walk.pageRows
 
-/** Returns whether to cut by the total: always for young spans, for old ones of over 16 pages once rows have moved. */
+/** Returns whether to cut a span by its total. Old spans are cut only if rows have moved and the span is long. */
 export const isCutByTotal = (given: Case): boolean => {
   const isWanted = !isOld(given) || (given.slice.mayCount === false && isLong(given))
   return isOverfull(given) && isTotalTrusted(given) && isWanted && given.slice.heap === undefined

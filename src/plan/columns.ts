@@ -63,7 +63,7 @@ export function changesFor(fields: readonly SeenField[], known: ColumnContext): 
   const taken = takenNames(known)
   const { contract = 'evolve' } = known
   let count = known.columns.length
-  // Reports the limit only once per table: if the service uses data as field names, thousands of fields go over it.
+  // Reports the limit once per table, not once per field, because some services send thousands of field names.
   let beyondLimit = 0
   return fields.flatMap((field): ColumnChange[] => {
     const column = byField.get(field.name)

@@ -22,14 +22,14 @@ export function mergedRanges(notes: readonly CreationRange[]): readonly Creation
   return ranges
 }
 
-/** Returns the ranges whose row counts differ. Yields times: pass `next` the service's row count up to each one. */
+/** Finds the ranges whose row counts differ. Yields times; pass `next` the service's row count up to that time. */
 export function* searchDiffering(
   ranges: readonly CreationRange[],
   total: number,
   rangesMax: number,
 ): Generator<Instant, readonly CreationRange[], number> {
   const differing: CreationRange[] = []
-  /** The service has `before` rows in all ranges before `part`, and `upTo` rows if `part` is included. */
+  /** `before` and `upTo` are the service's row counts up to the beginning and up to the end of `part`. */
   function* search(part: readonly CreationRange[], before: number, upTo: number): Generator<Instant, void, number> {
     const stored = part.reduce((sum, { rows }) => sum + rows, 0)
     if (stored === upTo - before || differing.length === rangesMax) return

@@ -1,26 +1,26 @@
 /** Estimates the density of a report (rows per µs of modification time). A wrong estimate only causes more requests. */
 
-/** Initial dispersion. The dispersion is the variance of the number of rows per slice, divided by the mean number. */
+/** First guess of how much the rows per slice vary: their variance divided by their mean. */
 const DISPERSION_AT_FIRST = 1.2
 const DISPERSION_MIN = 0.1
 const SCATTER_MAX = 6
-/** Each new slice halves the weight of earlier rows and lengths: `rows = 0.5 × earlier rows + new rows`. */
+/** Each new slice halves the weight of all earlier slices. */
 const DENSITY_MEMORY = 0.5
 const DISPERSION_MEMORY = 0.8
 /** If a slice has over 3 times as many rows as expected, or under a third, the estimate forgets all earlier slices. */
 const RESTART_FACTOR = 3
-/** Makes the safety margin in `plannedRows` at least one standard deviation: √(2 × ln(e^0.5)) = 1. */
+/** Keeps the safety margin in `plannedRows` at one standard deviation or more, because √(2 × ln(e^0.5)) = 1. */
 const MARGIN_ONE = Math.exp(0.5)
-/** A slice adds 0.25 × ln(its rows / expected rows) to `#trend`, or 0.1 × ln(…) if the difference may be chance. */
+/** How strongly a slice with more or fewer rows than expected changes `#trend`. Less if this may be chance. */
 const TREND_SHARE = 0.25
 const TREND_SHARE_BY_CHANCE = 0.1
 const CHANCE_DEVIATIONS = 2
 /** Initial `#trend`: each slice has 3 % more rows per µs than the slice before, because most reports grow over time. */
 const TREND_AT_FIRST = 0.03
-/** Maximum of `#trend`: the next slice is expected to have at most 1.42 (e^0.35) times as many rows per µs. */
+/** Maximum of `#trend`: the density grows by at most 42 % per slice, because e^0.35 = 1.42. */
 const TREND_MAX = 0.35
 
-/** Returns how many rows to plan for a slice so that it rarely has more than one response can return (`pageRows`). */
+/** Returns how many rows to plan for a slice. Fewer than `pageRows`, so that the slice rarely exceeds one response. */
 export function plannedRows(pageRows: number, dispersion = DISPERSION_AT_FIRST): number {
   const deviation = Math.sqrt(dispersion * pageRows)
   const margin = Math.sqrt(2 * Math.log(Math.max(MARGIN_ONE, (0.35 * pageRows) / deviation)))
@@ -63,7 +63,7 @@ export class Density {
     const isByChance = Math.abs(deviation) < CHANCE_DEVIATIONS / Math.sqrt(expected)
     const trend = this.#trend + (isByChance ? TREND_SHARE_BY_CHANCE : TREND_SHARE) * deviation
     this.#trend = Math.max(-TREND_MAX, Math.min(TREND_MAX, trend))
-    // Scales the earlier row count by the growth per slice, so that it can be compared with the new slice's.
+    // Adjusts the earlier row count for growth, as if the earlier slices were as dense as the new one.
     this.#rows *= Math.exp(this.#trend)
   }
 

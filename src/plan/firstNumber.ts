@@ -1,4 +1,4 @@
-/** Helps find out whether pages are numbered from 0 or 1: picks a row with a unique time, to request it alone. */
+/** Helps find out whether page numbers begin at 0 or 1. Picks a row with a unique time, to request only this row. */
 import type { Instant } from '../instant.ts'
 import type { RowStamps } from './stampSample.ts'
 
@@ -17,7 +17,7 @@ interface Stamp {
   readonly row: number
 }
 
-/** In the sorted list, a time is compared with two neighbours on each side: the nearest may belong to the same row. */
+/** Two neighbours of a time on each side in the sorted list. The nearest one may be another time of the same row. */
 const NEIGHBOURS = [-2, -1, 1, 2] as const
 
 /** Returns a modification time that is more than `nearMicros` µs from all other rows, or undefined if there is none. */

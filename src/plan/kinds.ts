@@ -10,17 +10,14 @@ export const Kind = {
   decimal: 16,
   /** A number whose digits don't fit DECIMAL(38,9). `decimal` is set too if the rounded number fits. */
   wideDecimal: 32,
-  /**
-   * A number written with an exponent, such as 1e3. Set together with `decimal` for a fraction that fits DECIMAL(38,9),
-   * with `bigInteger` for a whole number beyond BIGINT, and with `wideDecimal` if a double could not store it.
-   */
+  /** A number written with an exponent, such as 1e3. Another kind, such as `decimal`, can be set too. */
   exponent: 64,
   text: 128,
   /** A complete ISO 8601 date-time in the extended format, with a date that exists. */
   dateTime: 256,
   array: 1024,
   object: 2048,
-  /** Set along with another kind: staging wrote the number as text, because a double would round it. */
+  /** Set along with another kind if staging wrote the number as text, for example because a double would round it. */
   marked: 4096,
   /** A number without an exponent that has more digits than a double can store. */
   long: 8192,

@@ -12,14 +12,14 @@ export interface LastPage {
 const LEAP_GROWTH = 4
 
 /**
- * Finds the last page, if page 1 is full. Yields the number of each page to request; the caller passes its comparison
- * to `next`. `guess` is the probable last page. Requests page `stop` before any higher page, so that the caller can end
- * the search there. Returns undefined if pages contradict each other.
+ * Finds the last page, if page 1 is full. Yields page numbers to request; the caller passes `next` how each page
+ * compares with page 1. `guess` is the probable last page. Page `stop` is requested before any higher page, because the
+ * caller may end the search there. Returns undefined if pages contradict each other.
  */
 export function* searchLastPage(guess = 1, stop = Infinity): Generator<number, LastPage | undefined, PageComparison> {
   let highestFull = 1
   let highestPossible: number | undefined
-  /** The number of a page that is shorter than page 1. The next page is then requested, to check that it is empty. */
+  /** The number of a page that is shorter than page 1. The search then checks that the next page is empty. */
   let short: number | undefined
   let lastPageRepeats = false
   let leap = 1

@@ -24,7 +24,7 @@ export function previousRead(last: Pick<LastWindow, 'mark' | 'until'>, clock: In
   return clock < at ? undefined : { until: earliest(last.mark, at), at }
 }
 
-/** Returns the shortest time (ms) that a late row can have taken to appear in a response after its modification. */
+/** Returns how late a row is (ms), at least: the time from its modification to the earlier request that missed it. */
 export const latenessMs = (stamp: Instant, asked: PreviousRead): number => Math.max(0, millisBetween(stamp, asked.at))
 
 /** Returns whether Tidemark counts a report's late rows: by their stamps or, without stamps, by comparing counts. */

@@ -6,9 +6,9 @@ export interface PagingProfile {
   readonly fullPageRows: number | undefined
   /** Rows on the longest page so far. While `fullPageRows` is undefined, a shorter page counts as the last one. */
   readonly longestPageRows: number
-  /** Rows on the longest page of this run. It is not stored: the service may shorten pages between two runs. */
+  /** Rows on the longest page of this run. Not stored, because the service may shorten its pages between two runs. */
   readonly longestOfRun: number
-  /** Rows in the longest response that was proven complete: requests for parts of its span found no further rows. */
+  /** Rows in the longest response that was proven complete: requests for parts of its span found no more rows. */
   readonly wholeRows: number
   /** Audit reports only. `rows`: even a page past the end has rows, so the service ignores page numbers. */
   readonly behindLastPage?: 'nothing' | 'rows' | undefined
@@ -25,7 +25,7 @@ export const UNKNOWN_PAGING: PagingProfile = {
 export const isSameProfile = (a: PagingProfile, b: PagingProfile): boolean =>
   (['firstNumber', 'fullPageRows', 'longestPageRows', 'wholeRows'] as const).every((fact) => a[fact] === b[fact])
 
-/** Raises `longestOfRun` to `rows`. Only for the usual page size, because other sizes have different full pages. */
+/** Raises `longestOfRun` to `rows`. Only for pages of the usual size: a larger page would make them all look short. */
 export const sawPage = (profile: PagingProfile, rows: number): PagingProfile =>
   rows <= profile.longestOfRun ? profile : { ...profile, longestOfRun: rows }
 

@@ -14,7 +14,7 @@ export interface PrivacyRules {
 
 export type ActiveRule = Exclude<ColumnRule, 'keep'>
 
-/** Prefix of the text stored instead of a rejected row with private content. Such a row can't be loaded again. */
+/** Replaces the text of a rejected row with private content. Such a row can't be loaded again. */
 export const WITHHELD = 'withheld by '
 
 export type ObjectRules = ReadonlyMap<string, ActiveRule>
@@ -40,14 +40,14 @@ export function rowRules(report: Declaration, rules: PrivacyRules) {
   return {
     row: new Map([...own, ...otherwise]),
     collections: new Map(collections.map((name) => [name, ofChild(name)] as const).filter(([, { size }]) => size > 0)),
-    /** With `exclude_payload`, only these fields' arrays and objects are stored. If undefined, all of them are. */
+    /** The only fields whose arrays and objects are stored. If undefined, all of them are. */
     nested: rules.excludePayload
       ? new Set([...documentedFields(report), ...table.children.map(({ field }) => field)])
       : undefined,
   }
 }
 
-/** Returns the other fields (snake_case) that fill this column (spec §2). The column's rule applies to them too. */
+/** Returns the other fields (snake_case) that can fill this column (spec §2). The column's rule applies to them too. */
 export const otherNames = (table: ReportTable, column: string): string[] =>
   (table.fields.find(({ name }) => name === column)?.sources ?? []).map(columnName).filter((name) => name !== column)
 
@@ -69,7 +69,7 @@ export function privacyText(rules: PrivacyRules, keyPrint: string | undefined): 
 
 export type NewlyPrivate = ReturnType<typeof newlyPrivate>
 
-/** Returns the columns whose rule or hash key is new or changed since `before`. Their stored values must be deleted. */
+/** Returns the columns that have a new or changed rule or hash key. Their stored values must be deleted. */
 export function newlyPrivate(before: string | undefined, after: string | undefined) {
   const [old, oldPayload, oldKey] = parsed(before)
   const [active, payload, key] = parsed(after)

@@ -36,7 +36,7 @@ export function planRuns(
   demands: readonly (Pick<RequestUse, 'cost' | 'changes'> & { readonly runsMax: number })[],
   budget: number,
 ): readonly number[] {
-  // Running in proportion to √(changes / cost) keeps the mean age of changed rows as low as the budget allows.
+  // Running in proportion to √(changes / cost) keeps changed rows from waiting longer than the budget requires.
   const runsAt = (factor: number) =>
     demands.map(({ changes, cost, runsMax }) => Math.min(runsMax, factor * Math.sqrt((1 + changes) / cost)))
   const requestsAt = (factor: number) =>
@@ -57,9 +57,9 @@ const EXCESS_MAX = 4
 const RAREST_MS = 7 * DAY_MS
 
 /**
- * Returns the plan of each report. Reports with a cron line keep their times, but their requests count. `needed` and
- * `forecast` are requests per day with the configured and with the planned times. `plannedMs` (the time between two
- * runs) and `dueAt` (the earliest next run) are null if the configured times are kept.
+ * Returns the plan of each report. `needed` and `forecast` are requests per day with the configured and the planned
+ * times. `plannedMs` (the time between two runs) and `dueAt` (the earliest next run) are null if the configured times
+ * are kept. A report with a cron line always keeps its times, but its requests count.
  */
 export function budgetOf(uses: readonly RequestUse[], { requestsPerDay: budget = Infinity, reports }: BudgetSettings) {
   const demands = uses.map((use) => {

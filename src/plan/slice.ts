@@ -11,7 +11,7 @@ export interface Slice {
   readonly rowsExpected?: number | undefined
   /** Set if many rows of the slice have the same time (a heap). A cut can't separate them, so pages are read twice. */
   readonly heap?: 'somewhere' | 'at its end' | undefined
-  /** Whether an old slice without a total may be counted from its last page: 20 rows on page 4 mean 3 × 500 + 20. */
+  /** Whether an old slice may be counted by its pages. Example: 3 full pages of 500 rows and a last page of 20 rows. */
   readonly mayCount?: boolean
 }
 
@@ -36,11 +36,11 @@ export interface WalkPolicy {
 
 export const WALK_POLICIES = {
   changes: { cuts: 'freely', checksProfile: true },
-  /** The first read of a report without bounds: it succeeds only if one response returns everything. */
+  /** The first try to read a report without bounds. It is complete only if one response contains all rows. */
   'first look': { cuts: 'only one response is wanted', checksProfile: true },
   reread: { cuts: 'freely', checksProfile: true },
   reconcile: { cuts: 'freely', checksProfile: true },
-  /** To save a request per window, a backfill does not check the paging profile: incremental runs check it. */
+  /** A backfill trusts the stored profile, which saves a request per window. Incremental runs check the profile. */
   backfill: { cuts: 'freely', checksProfile: false },
   audit: { cuts: 'never', checksProfile: false },
 } as const satisfies Record<string, WalkPolicy>
@@ -53,7 +53,7 @@ export interface Findings {
   /** The last page or, if the rows exceed one load, how to cut the span. `not found`: the result was unclear. */
   readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'
   readonly counted?: Walk
-  /** True if rows exist after the last page or, in an audit trail, before or after all returned entries. */
+  /** True if a probe found rows that the walk did not return. */
   readonly hidden?: boolean
   readonly narrower?: NarrowerFinding
   readonly partTotals?: 'add up' | 'differ'

@@ -4,19 +4,19 @@ import { Density } from './density.ts'
 import { canSplit, shorterLength, type Span, splitAt } from './spans.ts'
 import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 
-/** A slice with less than this share of a full page is sparse. Its row count is a poor guide to the next slice. */
+/** A slice with less than this share of a full page is sparse: too few rows to plan the next slice from. */
 const SPARSE = 0.1
 /** After each sparse slice, the next slice is this many times longer, if totals show that later rows exist. */
 const SPARSE_GROWTH = 3
-/** After 3 overfull slices, a slice no longer than an earlier good one probably has many rows with the same time. */
+/** After this many overfull slices, many rows probably share one time if even a slice of a good length is overfull. */
 const HEAP_FAILURES = 3
-/** After more overfull slices than this, `shorterLength` also limits a length that was computed from row times. */
+/** After more overfull slices than this, row times alone no longer decide the length: `shorterLength` limits it. */
 const HINTED_FAILURES_MAX = 3
 /** If a shortened slice still has over 80 % of the previous slice's rows, many rows probably have the same time. */
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const HEAP_SIGNS = 2
-/** An overfull slice of at most this many pages is merged with the part after it, so that no short part remains. */
+/** An overfull slice of up to this many pages is joined with the part after it and then cut, to avoid short slices. */
 const FAR_OVER_PAGES = 6
 
 export interface Overfull {
@@ -34,7 +34,7 @@ interface Piece {
   rows?: number | undefined
   readonly expected?: number | undefined
   readonly isHeap?: boolean
-  /** True if the next piece's `rows` also counts this piece's rows, which are subtracted once they are known. */
+  /** True if the next piece's `rows` still includes this piece's rows. They are subtracted once they are known. */
   isHead?: boolean
 }
 
@@ -52,7 +52,7 @@ export class SpanQueue {
   #isHead = false
   #failures = 0
   #lastOverfullTotal: number | undefined
-  /** How many times in a row a shortened slice kept over `STUCK_SHARE` of the rows, as if all had the same time. */
+  /** How many shortened slices in a row kept over `STUCK_SHARE` of the rows, as if all had the same time. */
   #heapSigns = 0
   #sparseInARow = 0
   /** Length (µs) of the last slice that had neither too few nor too many rows. */
@@ -60,7 +60,7 @@ export class SpanQueue {
   #overfullEnd: Instant | undefined
   #triedEnd: Instant | undefined
 
-  /** Old spans (up to `wholeUntil`) are returned uncut, so that their pages can be counted, until a count fails. */
+  /** Old spans (up to `wholeUntil`) are returned whole to count their pages, until one of them must be cut. */
   constructor(spans: readonly Span[], { pageRows, wholeUntil }: { pageRows: number; wholeUntil?: Instant }) {
     this.#pending = spans.toReversed().map((span) => ({ span }))
     this.#pageRows = pageRows
@@ -120,7 +120,7 @@ export class SpanQueue {
     if (!isSparse) this.#lastOverfullTotal = undefined
     if (!isSparse) this.#heapSigns = 0
     this.#sparseInARow = isSparse ? this.#sparseInARow + 1 : 0
-    // Larger slices are not typical: either many rows have the same time, or an old span was read without a cut.
+    // Ignores slices of several pages, such as an old span that was read whole. They would distort the density.
     if (rows <= this.#pageRows || this.#pagesEach > 1) {
       const from = Math.max(span.since, Math.min(this.#earliestStamp ?? span.since, span.until - 1))
       this.#density.saw(span.until - from, rows)
@@ -168,7 +168,7 @@ export class SpanQueue {
     else if (rate !== undefined) this.#density.saw(length, Math.max(pageRows, rate * length))
   }
 
-  /** Queues the parts. If there are two, the second gets the total, minus the first's rows once these are known. */
+  /** Queues the parts. If there are two, the second one's row count is the total minus the first one's rows. */
   #divide({ total, partRows }: Overfull, parts: readonly Span[]): void {
     if (this.#isHead && total !== undefined) this.#subtractFromNext(total)
     const [first, ...others] = parts.map((span, n): Piece => ({ span, expected: partRows?.[n] }))
@@ -231,14 +231,14 @@ export class SpanQueue {
     return Math.max(1, Math.min(length - 1, Math.floor(bounded)))
   }
 
-  /** Cuts the span right after `at`, the instant that many rows share. The first part also has the rows before `at`. */
+  /** Cuts the span right after `at`, a time that many rows share. The first part also has the rows before `at`. */
   #setHeapApart({ span, rows }: Piece, at: Instant): void {
     const [heap, rest] = splitAt(span, (at + 1) as Instant) ?? [span]
     if (rest !== undefined) this.#pending.push({ span: rest, rows })
     this.#pending.push({ span: heap, isHeap: true })
   }
 
-  /** After a sparse slice, most rows must be near `to`. Ends the next slice halfway to it or, after two, at `to`. */
+  /** After a sparse slice, ends the next slice halfway to `to`, where most rows must be. After two, tries `to`. */
   #approach(from: Instant, to: Instant): void {
     const leaps = this.#sparseInARow >= 2 && this.#triedEnd !== to
     if (leaps) this.#triedEnd = to

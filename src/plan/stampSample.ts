@@ -11,7 +11,7 @@ export interface SampleHint {
   readonly heapAt?: Instant
   /** The earliest modification time in the response. The span probably has no rows before it. */
   readonly from: Instant
-  /** Rows per microsecond. Set instead of `cuts` if the newest rows are first, because the page may lack the oldest. */
+  /** Rows per microsecond. Set instead of `cuts` if pages begin with the newest rows: the oldest are then unknown. */
   readonly rate?: number | undefined
 }
 
@@ -20,7 +20,7 @@ export interface SampleQuestion {
   readonly until: Instant
   readonly pageRows: number
   readonly rowsPlanned: number
-  /** True if earlier slices predict how many rows this slice has, and predict more than a third of a page. */
+  /** True if earlier slices suggest that this slice has more than a third of a page. */
   readonly isKnown: boolean
   /** How many slices in a row had too many rows for one response, including this one. The next one gets shorter. */
   readonly failures: number
@@ -30,9 +30,9 @@ const SORTED_SHARE = 0.97
 const HEAP_SHARE = 0.95
 /** Share of `rowsPlanned` for the next slice after 1, 2, 3, and 4 or more failures. Used if `isKnown` is true. */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
-/** Shares of `rowsPlanned` for the next slice, by number of failures, if the density is unknown and rows are sorted. */
+/** The same shares if `isKnown` is false and the rows are sorted by time. */
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
-/** Used instead of `SORTED_SHARES` for unsorted rows. It is low, because the page may be a small part of the span. */
+/** The share for unsorted rows. It is low, because the page may have only a small part of the span's rows. */
 const UNSORTED_SHARE = 0.04
 
 /** Returns where to cut the span, or undefined if less than half of the rows have a modification time in the span. */
@@ -49,7 +49,7 @@ export function hintOf(rows: readonly RowStamps[], question: SampleQuestion): Sa
     return { cuts: [], from, rate: length > 0 ? sorted.length / length : undefined }
   }
   const first = cutAfter(sorted, rowsFor(order, question))
-  // If the rows are in exact order and fill more than 1.5 pages, the end of the slice after the next one is also known.
+  // Exactly sorted rows that fill more than 1.5 pages also show where the slice after the next one should end.
   if (order !== 'exact' || sorted.length <= 1.5 * question.pageRows) return { cuts: [first], from }
   const later = sorted.filter((at) => at > first)
   return { cuts: [first, cutAfter(later, question.pageRows - 2)], from }
@@ -90,7 +90,7 @@ function rowsFor(order: Order, { pageRows, rowsPlanned, isKnown, failures }: Sam
   return rowsPlanned * (order === 'none' ? UNSORTED_SHARE : step(SORTED_SHARES))
 }
 
-/** Returns where to end a slice of at most `wanted` times. Equal times stay together, even if there are more. */
+/** Returns where to end a slice of about `wanted` rows. Rows with the same time always stay together. */
 function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
   let count = Math.max(1, Math.min(sorted.length - 1, Math.floor(wanted)))
   while (count > 0 && sorted[count] === sorted[count - 1]) count -= 1
@@ -113,7 +113,7 @@ export function beginningOf(first: readonly RowStamps[], later: readonly RowStam
 
 const NEVER = Number.POSITIVE_INFINITY as Instant
 
-/** Returns the spans where missed rows would be: after the rows of both pages, or before if the newest are first. */
+/** Returns the spans to check for missed rows: after the rows of both pages, or before them if the newest are first. */
 export function edgesOf(first: readonly RowStamps[], last: readonly RowStamps[], span: Span): Span[] {
   const [begun, ended] = [boundsOf(first, span), boundsOf(last, span)]
   if (begun === undefined || ended === undefined) return []

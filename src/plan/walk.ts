@@ -28,9 +28,9 @@ export class Walk {
   readonly keys = new KeySet()
   readonly rowsAsked: number
   pages = 0
-  /** Number of rows on all pages. Duplicates on one page count once: only repeats across pages show that rows moved. */
+  /** Number of rows on all pages. A row that appears twice on the same page counts once. */
   rows = 0
-  /** Number of rows whose key was already on another page of this walk, which shows that rows moved between pages. */
+  /** Number of rows that were already on another page of this walk. Rows have then moved, or whole pages repeat. */
   repeats = 0
   /** How many rows of the page read last are on no other page of this walk. */
   freshOnLastPage = 0
@@ -163,7 +163,7 @@ export class Walk {
     return [...this.#keyless.keys()].every((text) => other.#keyless.has(text))
   }
 
-  /** Returns how many rows a full page has: the larger of `fullPageRows` and `longestOfRun`, at most `rowsAsked`. */
+  /** Returns how many rows a full page has, judging by earlier pages of this size. Otherwise, returns `rowsAsked`. */
   #fullRows({ fullPageRows, longestOfRun }: PagingProfile): number {
     const { rowsAsked } = this
     if (fullPageRows === undefined || rowsAsked !== this.#kind.usualPageSize) return rowsAsked
@@ -180,19 +180,19 @@ export class Walk {
     return this.#reachedEnd || (this.meetsTotal && !this.endsFull(profile))
   }
 
-  /** Returns whether the walk ended and no row was on two pages. Repeated rows are fine if each page has all rows. */
+  /** Returns whether the walk ended and no row was on two pages. Repeats are fine if the service ignores paging. */
   isWhole(profile: PagingProfile): boolean {
     return this.isAtEnd(profile) && (this.repeats === 0 || this.#isUnpaged(profile))
   }
 
-  /** Returns whether the service ignores paging, so that each page has all rows. False if page 1 may lack rows. */
+  /** Returns whether the service ignores paging, so that each page has all rows. False if this is not certain. */
   #isUnpaged(profile: PagingProfile): boolean {
     const { firstRows, rowsAsked } = this
-    // If the last page is full and the total exceeds the rows found, the service has more rows than its pages return.
+    // The service reports more rows than it returned, and the last page is full. Some rows are on no page.
     const hasMore = this.isLastPageFull && (this.totalCount ?? 0) > this.distinct
     if (this.#sawEmptyPage || this.distinct !== firstRows || hasMore) return false
     const { usualPageSize } = this.#kind
-    // If a larger page than usual was requested but page 1 is no longer than usual, page 1 may lack rows.
+    // If page 1 is no longer than a usual page although a larger one was requested, page 1 may lack rows.
     return (
       firstRows > rowsAsked ||
       (firstRows < this.#fullRows(profile) && (rowsAsked <= usualPageSize || firstRows > usualPageSize))

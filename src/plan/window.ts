@@ -54,7 +54,7 @@ export function reachesBack(window: Window, before: Before, cut: { clock: Instan
   return window.since === undefined || (since !== undefined && window.since <= since)
 }
 
-/** Returns the mark after a proven window. Never moves back, or past `clock - settleMs`: later edits may be missing. */
+/** Returns the mark after a proven window. It stays `settleMs` behind the clock, because newer edits may be missing. */
 export function markAfter(mark: Instant | undefined, window: Window, settleMs: number): Instant {
   const reached = earliest(window.until, minusMs(window.clock, settleMs))
   if (mark !== undefined) return latest(mark, reached)
