@@ -16,7 +16,7 @@ export interface WatchedState {
   readonly failures: readonly Failures[]
   readonly reports: Readonly<Record<ReportName, ReportConfig>>
   readonly nowMs: number
-  /** If true, lag is reported. It is false in the first minutes after a start, so that runs can catch up first. */
+  /** Whether to report lag. False in the first minutes after a start, so that runs can catch up first. */
   readonly checksLag: boolean
 }
 
@@ -46,7 +46,7 @@ function brakeCondition({ report, brake: message }: BookFigures): Condition[] {
   return [{ key: `brake ${report}`, event: 'brake.pulled', report, code: 'MASS_DELETE_STOPPED', message, cure }]
 }
 
-/** Returns a condition if only counts find late rows. Where rows have modification times, a later window finds them. */
+/** Returns a condition if late rows were missed. Reports with modification times find such rows in a later window. */
 function lateCondition(figures: BookFigures, { reports }: WatchedState): Condition[] {
   const { report, lateRows, largestLatenessMs = 0 } = figures
   const overlap = advisedOverlap(largestLatenessMs, reports[report].overlapMs)
@@ -56,7 +56,7 @@ function lateCondition(figures: BookFigures, { reports }: WatchedState): Conditi
   return [{ key: `late ${report}`, event: 'rows.late', report, message, cure }]
 }
 
-/** Returns whether one failure with this error is enough for a notice. Other errors must occur several times. */
+/** Returns whether a single failure with this error causes a notice. Other errors must occur several times. */
 export const isBrake = ({ code }: Pick<Failures, 'code'>): boolean => code === 'MASS_DELETE_STOPPED'
 
 function failingConditions({ report, kind, times, code, message, cure }: Failures, rules: Rules): Condition[] {
@@ -67,7 +67,7 @@ function failingConditions({ report, kind, times, code, message, cure }: Failure
   return [{ ...details, key: `failing ${kind} ${report}`, event: 'report.failing', message: failed }]
 }
 
-/** A report is late if its lag exceeds both `lagMs` and this many run intervals plus `settleMs`. */
+/** A report is late if its lag exceeds this many run intervals plus `settleMs`, and also the setting `lagMs`. */
 const TICKS_BEHIND = 2
 
 /** Returns a condition for a late report. Skips audit reports, because their mark moves only when records change. */

@@ -14,7 +14,7 @@ import { Message, type NoticeBook, type ReceiverState } from './memory.ts'
 export interface DeliveriesOptions {
   readonly config: Pick<Config, 'service' | 'notify'>
   readonly book: NoticeBook
-  /** Returns which reports have changed in the published copy since the cursors, or undefined if there is no copy. */
+  /** Returns the reports whose published rows have changed since the cursors. Undefined if nothing is published. */
   readonly readNewData: (since: NewDataRequest) => Promise<NewData | undefined>
   readonly clock: Clock
   readonly log: Log
@@ -23,7 +23,7 @@ export interface DeliveriesOptions {
 
 export type MessageFields = Pick<Message, 'event' | 'message'> & Partial<Message>
 
-/** Beyond this many waiting notices, the oldest is dropped. At most one message about data waits per report. */
+/** At most this many notices wait for a receiver. After that, each new notice replaces the oldest. */
 export const WAITING_MAX = 1_000
 
 export class Deliveries {
@@ -74,7 +74,7 @@ export class Deliveries {
     return this.#parts.book.memory.receivers[name] as ReceiverState
   }
 
-  /** Stores a message for each changed report. `deliver` sends the stored message, so a retry keeps its identifier. */
+  /** Stores a message for each changed report before `deliver` sends it, so that a retry has the same identifier. */
   async #collect({ name, reports = reportNames }: ReceiverConfig): Promise<void> {
     const { book, readNewData } = this.#parts
     const { waiting, cursors } = this.#stateOf(name)
@@ -85,7 +85,7 @@ export class Deliveries {
       const message = `${report}: ${inserted} rows inserted, ${updated} updated, ${deleted} deleted`
       waiting.push(newMessage({ event: 'data.published', report, message, data }, this.#parts))
     }
-    // Unchanged reports get the new cursor, too: a cursor whose load was removed from the books counts as `start`.
+    // Unchanged reports get the new cursor too. An old cursor becomes unknown one day, and then counts as `start`.
     for (const report of reports) cursors[report] = found.to
     await book.save()
   }
@@ -117,7 +117,7 @@ export class Deliveries {
 
 function newMessage(fields: MessageFields, { config, clock }: Pick<DeliveriesOptions, 'config' | 'clock'>): Message {
   const from = { service: config.service.baseUrl.host, host: hostname() }
-  // Parsing sorts the keys, so that a retry after a restart sends the same body.
+  // Parsing puts the keys in a fixed order, so a retry after a restart sends exactly the same body.
   return Message.parse({ id: randomUUID(), at: formatInstant(clock.now()), ...from, ...fields })
 }
 
@@ -161,7 +161,7 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.name : 'unknown'
 }
 
-/** Builds the request with the timestamp `unixS` (seconds). In the format `plain`, signs it (Standard Webhooks). */
+/** Builds the request, with its time in Unix seconds. Signs the format `plain` as Standard Webhooks does. */
 function requestOf({ format, webhook, secret }: ReceiverConfig, message: Message, unixS: number) {
   const revealed = secret.reveal()
   const body = JSON.stringify(BODIES[format](message, revealed))
@@ -190,7 +190,7 @@ const BODIES: Readonly<Record<ReceiverConfig['format'], (message: Message, secre
     // Escapes the three characters that Slack would read as markup.
     return { text: text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;') }
   },
-  // An event of the Events API v2. The notice that a condition has ended resolves the alert that its start triggered.
+  // An event of PagerDuty's Events API v2. When a condition ends, `resolve` closes the alert that `trigger` opened.
   pagerduty: (message, secret) => ({
     routing_key: secret,
     event_action: message.state === 'firing' ? 'trigger' : 'resolve',

@@ -30,7 +30,7 @@ export type Message = z.infer<typeof Message>
 
 const ReceiverState = z.object({
   waiting: z.array(Message),
-  /** Only for receivers of data: each report's cursor. Changes up to the cursor are already in messages. */
+  /** Only for receivers of data: the cursor up to which a report's changes are in messages. */
   cursors: z.partialRecord(
     report,
     z.custom<Cursor>((value) => typeof value === 'string'),
@@ -40,7 +40,7 @@ const ReceiverState = z.object({
 })
 export type ReceiverState = z.infer<typeof ReceiverState>
 
-/** For one report and one kind of run: how often it has failed since its last success, and the newest error. */
+/** How often one kind of run of a report has failed since it last succeeded, and the newest error. */
 const Failures = z.object({
   report,
   kind: z.enum(RUN_KINDS),
@@ -52,7 +52,7 @@ const Failures = z.object({
 export type Failures = z.infer<typeof Failures>
 
 const Memory = z.object({
-  /** The notice of each condition that has not ended, keyed by condition. Example of a key: `paused events`. */
+  /** The notices of conditions that have not ended, by condition. Example of a condition: `paused events`. */
   firing: z.record(z.string(), Message),
   failures: z.array(Failures),
   receivers: z.record(z.string(), ReceiverState),

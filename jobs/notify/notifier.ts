@@ -26,7 +26,7 @@ export class Notifier {
   readonly deliveries: Deliveries
   readonly #parts: NotifierOptions
   readonly #times: typeof TIMES
-  /** Receivers whose delivery has yet to be requested. At first, all of them: any may have undelivered messages. */
+  /** Receivers whose delivery is to be requested. At first all of them, because any may have undelivered messages. */
   readonly #due: Set<string>
   #wake = Promise.withResolvers<void>()
 
@@ -39,7 +39,7 @@ export class Notifier {
 
   async run(signal: AbortSignal): Promise<void> {
     const { runs, clock, log, config, book } = this.#parts
-    // Forgets failures of disabled reports, because a disabled report has no later run that could succeed.
+    // Disabled reports do not run, so their failures would never end.
     book.memory.failures = book.memory.failures.filter(({ report }) => config.reports[report].enabled)
     const unfollow = runs.follow((event) => this.#recordRun(event))
     using _stopping = onAbort(signal, () => this.#wake.resolve())
@@ -63,7 +63,7 @@ export class Notifier {
     this.#wake.resolve()
   }
 
-  /** Requests the deliveries that are due. If the queue cannot be reached now, the next check requests them again. */
+  /** Requests the deliveries that are due. If the queue cannot be reached, the next check tries again. */
   async #requestDue(): Promise<void> {
     const due = [...this.#due]
     this.#due.clear()
@@ -85,7 +85,7 @@ export class Notifier {
     if (state === 'done') memory.failures = failures.filter((each) => !isOfRun(each))
     else if (state === 'failed' && error !== undefined && error.code !== 'CANCELLED' && error.code !== 'FENCED') {
       const { code, message, cure } = error
-      // MASS_DELETE_STOPPED has an entry of its own. Another error would otherwise replace it and end its notice.
+      // Counts MASS_DELETE_STOPPED separately. Otherwise, another error would replace its entry and end its notice.
       const isSame = (each: Failures) => isOfRun(each) && isBrake(each) === isBrake({ code })
       const times = (failures.find(isSame)?.times ?? 0) + 1
       memory.failures = [...failures.filter((each) => !isSame(each)), { report, kind, times, code, message, cure }]
@@ -95,7 +95,7 @@ export class Notifier {
 
   async #checkConditions(checksLag: boolean): Promise<void> {
     const { books, config, clock, book } = this.#parts
-    // If the state of the reports cannot be read now, the next check reads it again.
+    // If the reports' state cannot be read, waits for the next check.
     const figures = await books().catch(() => undefined)
     if (figures === undefined || config.notify === undefined) return
     const { failures, firing } = book.memory
