@@ -38,7 +38,7 @@ const RequestColumn = z.readonly(z.strictObject({ column: columnName, type: Fiel
 /** The two request parameters that bound a time range. Rows at both bounds are included (spec §4, rule 1). */
 const window = { since: word, until: word }
 
-/** The usual names of the paging parameters and of an envelope's fields for the rows and their total (spec §2). */
+/** The usual names of the paging parameters, and of an envelope's two fields: the rows and their total (spec §2). */
 export const PAGES = { number: 'pageNumber', size: 'pageSize', items: 'items', total: 'totalCount' }
 const Pages = z.strictObject({
   number: word.default(PAGES.number),
@@ -76,7 +76,7 @@ export const Declaration = z.readonly(
     created: z.readonly(z.strictObject(window)).optional(),
     /** The names of the paging parameters and of the envelope's fields, if they differ from those in `PAGES`. */
     pages: z.readonly(Pages).prefault({}),
-    /** How to detect deletions. `diff`: reads with and without deleted rows. `absence`: rows missing from two reads. */
+    /** How to detect deletions. `diff`: by reading with and without deleted rows. `absence`: two reads lack the row. */
     deletes: Deletes.default('none'),
     /** The field that is true in a deleted row. */
     deletedFlag: word.optional(),

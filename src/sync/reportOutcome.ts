@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { Report, type ReportName } from '../../schema/index.ts'
 import type { SyncError } from '../errors.ts'
 
-/** Returns the schema unchanged, as a `ZodType<T>`. docs/api then refers to `T` instead of repeating all its fields. */
+/** Returns the schema unchanged. The type `ZodType<T>` makes docs/api refer to `T` instead of repeating its fields. */
 export const named = <T>(schema: z.ZodType<T>): z.ZodType<T> => schema
 
 const count = z.number()
@@ -23,7 +23,7 @@ export const Figures = z.object({
   frozen: z.array(z.string()).readonly().default([]),
   /** Number of rows that the service returned only now, although an earlier window covered their modification time. */
   late: sum,
-  /** The longest delay (ms, at least) between a late row's modification and its appearance. A maximum, not a sum. */
+  /** The longest delay (ms) between a late row's modification and its appearance. A lower bound, and not a sum. */
   latenessMs: sum,
 })
 /** What a run has read and changed. */
