@@ -1,4 +1,4 @@
-/** The warehouse is one DuckDB file that only one process writes, or a lake. A process runs one load at a time. */
+/** The warehouse: a DuckDB file that only one process writes, or a shared lake. A process runs one load at a time. */
 import { countBooks, type CountBooks } from './load/counting.ts'
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
@@ -58,7 +58,7 @@ export interface WarehouseSettings {
   readonly lake?: LakePlace | undefined
   readonly publishBy?: PublishBy | undefined
   readonly around?: AroundStatement | undefined
-  /** Only for `tidemark move`: the old warehouse's `numberMark`. The new one keeps it, as row hashes depend on it. */
+  /** Only for `tidemark move`: the old warehouse's `numberMark`. It is kept, because row hashes depend on it. */
   readonly movedFrom?: string | undefined
 }
 
@@ -113,7 +113,7 @@ export class Warehouse implements AsyncDisposable {
   readonly #begun = new Map<string, RunRecord>()
   /** Discovered columns by table. If undefined, the next load reads them from the warehouse. */
   #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]> | undefined
-  /** The report states that were stored last, as JSON without the field `now`. Undefined if they are unknown. */
+  /** The report states that were stored last, without `now`. They are not stored again if nothing else changes. */
   #recordedStates: string | undefined
   readonly #afterLoads = turns()
 
@@ -138,7 +138,7 @@ export class Warehouse implements AsyncDisposable {
     if (path !== ':memory:') makeFolderFor(path)
     const spill = path === ':memory:' ? undefined : spillFolderOf(path, movedFrom !== undefined)
     const options = { memory, threads, around, ...(spill === undefined ? {} : { spillDirectory: spill.own }) }
-    // The temporary file is named like a spill folder, so if this process is killed, the next one removes the file.
+    // The temporary file is named like a spill folder, so that the next process removes it if it is left over.
     if (lake === undefined && spill !== undefined) await makeFile(path, `${spill.own}.new`, options)
     const database = await (lake === undefined ? openFile(path, options) : openLake(lake, options))
     const isAlone = !database.isShared
@@ -150,7 +150,7 @@ export class Warehouse implements AsyncDisposable {
         if (isAlone) await stopDeadRuns(sql)
         return readNumberMark(sql)
       })
-      // Only one move at a time can fill a lake, so other moves' spill folders are left over from killed moves.
+      // Only one move at a time can fill a lake, so all other spill folders of moves are left over. Removes them.
       if (movedFrom !== undefined && !isAlone) await spill?.create({ isAlone: true })
       if (lake?.storage !== undefined) await claimFolder(database, lake.data, numberMark)
       const checkPlace = isAlone && path !== ':memory:' ? await watchFile(path) : undefined
@@ -178,7 +178,7 @@ export class Warehouse implements AsyncDisposable {
 
   async #loadAlone(known: Omit<LoadPlace, 'database' | 'discovered'>, input: LoadInput): Promise<LoadResult> {
     const discovered = this.#discovered ?? (await discoveredColumns(this.#database))
-    // A load that throws can still have been committed, with new columns. So the next load reads the columns again.
+    // The next load reads the columns again if this one throws, because it may have been committed with new columns.
     this.#discovered = undefined
     const place = { ...known, database: this.#database, discovered }
     const bytes = stagedBytes(input.segment)
@@ -193,7 +193,7 @@ export class Warehouse implements AsyncDisposable {
 
   /** Returns the run's right to commit. Earlier runs of the same kind and report lose their right. */
   takeFence(ask: FenceRequest): Promise<Fence> {
-    // The first commit of the run writes the fence (fences.ts), so no transaction is needed here.
+    // Needs no transaction: the run's first commit writes the fence (fences.ts).
     if (!this.#database.isShared && ask.kind === 'incremental') return this.#fences.take(this.#database, ask)
     return this.#database.transaction(async (sql) => {
       const fence = await this.#fences.take(sql, ask)
@@ -216,7 +216,7 @@ export class Warehouse implements AsyncDisposable {
     })
   }
 
-  /** Records the states of reports. If this switches a history on, it can also rename discovered columns. */
+  /** Records the states of reports. Can rename discovered columns, when a report's history is switched on. */
   async recordReportStates(states: readonly ReportStateRow[]): Promise<void> {
     const recorded = JSON.stringify(states, (field, value: unknown) => (field === 'now' ? undefined : value))
     if (recorded === this.#recordedStates && !this.#database.isShared) return
@@ -269,7 +269,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => this.#fenced(ending.fence, (sql) => endReconcile(sql, ending)))
   }
 
-  /** Makes the next runs read all rows again (load/reset.ts). Active runs can't commit. Returns the number of rows. */
+  /** Makes the next runs read all rows again (load/reset.ts). Runs that are active now can no longer commit. */
   reset(request: ResetRequest): Promise<number> {
     return this.#changingColumns(undefined, async (sql) => {
       for (const kind of ['incremental', 'backfill', 'reconcile'] as const) {
@@ -309,7 +309,7 @@ export class Warehouse implements AsyncDisposable {
     return moveInto(this.#database, onTable)
   }
 
-  /** Returns false after a fatal error, or if a lake must be attached again. Then the database must be opened again. */
+  /** Returns whether the database still works. If not, it must be opened again. */
   answers(): Promise<boolean> {
     return this.#database.rows('SELECT 1').then(
       () => !this.#database.isOutdated,
@@ -333,7 +333,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => this.#database.transaction((sql) => trimBooks(sql, before)))
   }
 
-  /** Deletes files of aborted loads from object storage. Skips a local directory, which other programs may also use. */
+  /** Deletes files of aborted loads from object storage. A local directory is skipped: other programs may use it. */
   async removeOrphans(): Promise<number> {
     return this.#open.storage ? this.#afterOtherLoads(() => removeOrphans(this.#database, LAKE)) : 0
   }
