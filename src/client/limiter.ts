@@ -81,7 +81,7 @@ export class Limiter {
     return await waiter.promise
   }
 
-  /** Returns the remaining shared pause (ms), or 0 right after a check: `#hold` already obeys what the check found. */
+  /** Returns the remaining shared pause (ms). 0 right after a check, because `#hold` already applies the pause. */
   async #sharedPauseMs(): Promise<number> {
     const pauses = this.#rules.sharedPauses
     const isFresh = this.#clock.monotonicMs() - this.#sharedCheckedMs < SHARED_CHECK_EVERY_MS
@@ -143,7 +143,7 @@ export class Limiter {
     if (this.#queue.length === 0) this.#cancelAlarm()
   }
 
-  /** Serves the queue after `ms` milliseconds. Uses `sleep`: `clock.after` would not keep the process running. */
+  /** Serves the queue after `ms` milliseconds. Not with `clock.after`, which would let the process exit. */
   #wakeIn(ms: number): void {
     if (this.#alarm !== undefined) return
     const alarm = (this.#alarm = new AbortController())
@@ -208,20 +208,20 @@ export class FairQueue<T> {
   }
 }
 
-/** The limit at the start. Slower responses never push the limit below this number; only an overload does. */
+/** The limit at the start. Slow responses never reduce the limit below this number; only an overload does. */
 const STEADY_LIMIT = 4
-/** Responses count as slower if, on average, they take this many times as long as usual. */
+/** Responses count as slow if they take this many times as long as usual on average. */
 const SLOWER = 1.5
-/** New average time = 0.75 × the earlier average + 0.25 × the time of the last response. */
+/** Weight of the earlier responses in the average time. The newest response has the rest. */
 const TIME_MEMORY = 0.75
 
 /** Limits concurrent requests. Successes raise the limit, slower responses lower it, and an overload halves it. */
 export class AdaptiveConcurrency {
   readonly #max: number
   #limit: number
-  /** Below this limit, each success adds 1 to the limit. From this limit on, each success adds 1 / limit. */
+  /** Below this limit, each success adds 1 to the limit. Above, growth is slower: 1 / limit. */
   #slowGrowthFrom: number
-  /** How often the limit has been halved. `overloaded` ignores requests that began before the last halving. */
+  /** How often the limit has been halved. Requests that began before the last halving can't halve the limit again. */
   halvings = 0
   /** `#recentMs` is the average response time. `#usualMs` is the average while the limit is at most `STEADY_LIMIT`. */
   #recentMs: number | undefined
@@ -239,7 +239,7 @@ export class AdaptiveConcurrency {
 
   /** Raises the limit if all permits were in use. If a permit was free, the current limit is enough. */
   succeeded(wasFull: boolean, ms: number, limitAtStart: number): void {
-    // Skips requests that started at a higher limit, because their response times do not reflect the current limit.
+    // Ignores requests that began at a higher limit: their response times don't reflect the current one.
     if (!wasFull || limitAtStart > this.limit) return
     const recentMs = TIME_MEMORY * (this.#recentMs ?? ms) + (1 - TIME_MEMORY) * ms
     this.#recentMs = recentMs
