@@ -33,7 +33,7 @@ export async function oneRun<R extends ReportRun>(context: SyncContext, ask: Run
   const { code, message, cure } = error
   const state = code === 'CANCELLED' || code === 'FENCED' ? 'stopped' : 'failed'
   const record: RunRecord = { ...begun, state, endedAt: context.clock.now(), error: { code, message, cure } }
-  // Ignores errors from these two calls, such as a full disk, so that the caller gets the run's own error.
+  // Ignores further errors, such as a full disk, so that the caller gets the run's own error.
   await context.warehouse.recordRun(record).catch(() => undefined)
   await pauseAfter(context, ask.report, error).catch(() => undefined)
   return ended
@@ -58,7 +58,7 @@ function runFacts({ state, pages, figures, error }: ReportOutcome): Facts {
   return { state: wasStopped ? 'stopped' : state, code: error?.code, ...counts }
 }
 
-/** Calls `work` and never throws. The outcome contains the error or, after an abort, the reason for the abort. */
+/** Calls `work` and never throws: an error, or the reason for an abort, becomes part of the outcome. */
 export async function runToEnd<R extends Pick<ReportRun, 'pages' | 'figures'>>(
   { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>,
   { report, runId }: Omit<RunRequest, 'kind'>,

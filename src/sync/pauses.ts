@@ -9,7 +9,7 @@ const PAUSING_ERRORS: readonly ErrorCode[] = ['SCOPE_MISSING', 'REPORT_FORBIDDEN
 /** The errors that pause a report, and the error of a report that an operator has paused. */
 export const UNTIL_RESUMED: readonly ErrorCode[] = [...PAUSING_ERRORS, 'REPORT_PAUSED']
 
-/** Ends pauses that began with another client, secret or scopes. Returns an error for each report still paused. */
+/** Ends pauses that began with another client, secret or scopes. Returns an error for each report that stays paused. */
 export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<ReportName, SyncError>> {
   const paused = await context.warehouse.books.pauses()
   if (paused.some(({ code }) => code === 'CREDENTIALS_REFUSED')) await context.client.readSecret()
@@ -24,7 +24,7 @@ export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<R
   // All reports use the same credentials, so a refusal of these credentials pauses all reports.
   const refused = remaining.find(({ code }) => code === 'CREDENTIALS_REFUSED')
   if (refused === undefined) {
-    // Another process may have ended a pause. Then the client in this process must also forget the refusal.
+    // Another process may have ended a pause, so the client of this process must forget the refusal too.
     for (const report of reportNames) if (!byReport.has(report)) context.client.forgetRefusal(report)
     return byReport
   }
@@ -39,7 +39,7 @@ export function refuseAgain(pauses: readonly Pause[], report: ReportName, settin
   if (one !== undefined) throw pausedBy({ ...one, report })
 }
 
-/** Returns the client, its scopes and, for refused credentials, the secret's hash. If one changes, the pause ends. */
+/** Identifies the client, its scopes and, for refused credentials, its secret. If one changes, the pause ends. */
 const clientOf = ({ code }: Pick<Pause, 'code'>, { identity, clientSecret }: SyncSettings): string =>
   code === 'CREDENTIALS_REFUSED' ? `${identity} ${clientSecret.shortHash}` : identity
 
@@ -50,11 +50,11 @@ function pausedBy({ report, code, reason, cure }: Pause): SyncError {
   return new PauseError(code as ErrorCode, message, { report, cure })
 }
 
-/** Pauses the report if further requests would be pointless. Ignores a `PauseError`: the report is already paused. */
+/** Pauses the report if the service would refuse further requests too. Ignores the error of an existing pause. */
 export async function pauseAfter(context: SyncContext, report: ReportName, error: SyncError): Promise<void> {
   if (!PAUSING_ERRORS.includes(error.code) || error instanceof PauseError) return
   const { code, message: reason, cure } = error
-  // Keeps an operator's pause. If this refusal replaced that pause, a successful `check` would end it.
+  // Keeps an operator's pause. A refusal's pause would end with the next successful `check`.
   const isByOperator = (pause: Pause) => pause.report === report && pause.code === 'REPORT_PAUSED'
   if ((await context.warehouse.books.pauses()).some(isByOperator)) return
   const client = clientOf(error, context.settings)

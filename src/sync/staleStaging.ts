@@ -1,4 +1,4 @@
-/** Removes staged files of dead processes. Processes share the directory, so only an old file counts as left behind. */
+/** Removes staged files that dead processes left. Only old files, because running processes use the directory too. */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { removeFolder } from '../folders.ts'
@@ -22,7 +22,7 @@ async function lastWrittenMs(path: string): Promise<number> {
   return Math.max(...times)
 }
 
-/** Returns Infinity for a file that another process has just removed, so that its folder does not count as stale. */
+/** Returns Infinity if another process has just removed the file: its folder is then in use. */
 const writtenMs = (path: string): Promise<number> =>
   stat(path).then(
     ({ mtimeMs }) => mtimeMs,
