@@ -1,7 +1,7 @@
-/** Adds `npx` and `--config` to commands in messages if the user typed them. Users can then paste the commands. */
+/** Adds `npx` and `--config` to commands in messages if the user typed them, so that users can paste the commands. */
 import type { Output, Shell } from './shell.ts'
 
-/** The standard output of these commands contains data or quoted text, so `withWholeHints` must not change it. */
+/** These commands print data or quoted text, so `withWholeHints` must not change their standard output. */
 const PRINT_DATA = ['changes', 'export', 'logs', 'mcp', 'new-report', 'query', 'schema']
 const WITHOUT_CONFIG = ['demo', 'init', 'new-report', 'sandbox']
 
@@ -14,7 +14,7 @@ export function withWholeHints(shell: Shell, args: readonly string[]): Shell {
   const at = args.findIndex((each) => /^--config(?:=|$)/.test(each))
   const file = /=(.*)/s.exec(args[at] ?? '')?.[1] ?? args[at + 1] ?? ''
   const config = at < 0 ? '' : ` --config ${/^[\w./@:+-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`}`
-  // A hint to run `move` gets no `--config` from another command: its file may name the new warehouse, not the old one.
+  // Adds no `--config` to a hint to run `move`: the file may already name the new warehouse.
   const withoutConfig = args.includes('move') ? WITHOUT_CONFIG : [...WITHOUT_CONFIG, 'move']
   const complete = (text: string): string =>
     text.replaceAll(COMMAND, (_, name: string) =>

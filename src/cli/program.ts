@@ -18,7 +18,7 @@ export async function runProgram(given: Shell, args: readonly string[]): Promise
     return result.code
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0
-    // The user stopped the program, and a message about the stop has already been printed.
+    // The message about the stop has already been printed.
     if (shell.stop.signal.aborted) return printStopped(shell, args.includes('--json'))
     const failure = thrown instanceof CommanderError ? usageError(thrown, program, args) : thrown
     return printFailure(shell, failure, args.includes('--json'))
@@ -29,15 +29,15 @@ function parsable(args: readonly string[], program: Command): readonly string[] 
   const [first, asked] = args
   if (first === undefined) return ['--help']
   const known = ['help', ...program.commands.map((command) => command.name())]
-  // For `help syncc`, passes only `syncc`, so that the parser reports an unknown command and suggests `sync`.
+  // Turns `help syncc` into `syncc`. The parser then reports an unknown command and suggests `sync`.
   if (first === 'help' && asked !== undefined && !asked.startsWith('-') && !known.includes(asked)) return [asked]
   return sqlLast(args)
 }
 
-/** Matches SQL that begins with a comment, such as `-- total`. Unlike an option, this SQL contains white space. */
+/** Matches SQL that begins with a comment, such as `-- total`. An option would have no white space. */
 const BEGINS_WITH_COMMENT = /^--[^\s=]*\s/
 
-/** If the SQL begins with a comment, moves it after the argument `--`, so that the parser does not see an option. */
+/** Moves SQL that begins with a comment after the argument `--`. Otherwise, the parser would take it for an option. */
 function sqlLast(args: readonly string[]): readonly string[] {
   const at = args.findIndex((each) => each === '--' || BEGINS_WITH_COMMENT.test(each))
   const sql = args[at]

@@ -7,7 +7,7 @@ import { onAbort } from '../signals.ts'
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 type StopSignal = (typeof SIGNALS)[number]
 
-/** A second signal within this time is ignored: on Ctrl-C, the terminal and `bin/tidemark.js` each send one. */
+/** On Ctrl-C, both the terminal and `bin/tidemark.js` send a signal. Ignores the second one within this time. */
 const SAME_PRESS_MS = 500
 
 const STOPPING = 'tidemark: stopping; what is committed stays, the rest is undone. Again to quit at once.'
@@ -36,7 +36,7 @@ export function catchSignals({ clock, say, quit }: StopOptions) {
     stoppedMs = now
     exitCode = 128 + constants.signals[name]
     const cure = replacement ?? 'Start it again; it goes on where it stopped.'
-    // Aborts before it prints the message, because the abort erases the progress lines.
+    // Aborts first, because this erases the progress lines. Then prints the message.
     aborting.abort(new SyncError('CANCELLED', 'stopped on request', { cure }))
     if (!endsWell) say(`${replacement ?? STOPPING}\n`)
   }
@@ -52,7 +52,7 @@ export function catchSignals({ clock, say, quit }: StopOptions) {
     exitCode: () => (endsWell ? undefined : exitCode),
     /** Makes a stop count as success. Commands that run until they are stopped, such as `worker`, call it. */
     endsWell: () => void (endsWell = true),
-    /** Replaces the message printed on a stop until the result is disposed. Used while a worker does the work. */
+    /** Replaces the message that a stop prints, until the result is disposed. Used while a worker does the work. */
     replaceMessage: (words: string): Disposable => {
       replacement = words
       return { [Symbol.dispose]: () => (replacement = undefined) }

@@ -19,9 +19,9 @@ const LIBRARIES = {
 export async function addPageFiles(app: FastifyInstance): Promise<void> {
   await app.register(fastifyStatic, { root: PAGE, serve: false })
   const add = (url: string, file: string, { open }: { open: boolean }) =>
-    // Each file has its own rate limit: a visit loads all files, and users behind a proxy share one address.
+    // Each file has its own rate limit: one visit loads all files, and users behind a proxy share an address.
     app.get(url, { config: { open, rateLimit: {} } }, (_, reply) => {
-      // With `no-cache`, the browser checks for a newer version each time, so that updates are visible at once.
+      // Makes the browser check for a newer version each time, so that updates are visible at once.
       reply.header('Cache-Control', 'no-cache')
       return reply.sendFile(path.basename(file), path.dirname(file), { cacheControl: false })
     })
@@ -58,7 +58,7 @@ export async function addHeaders(app: FastifyInstance): Promise<void> {
     },
     frameguard: { action: 'deny' },
     referrerPolicy: { policy: 'no-referrer' },
-    // The console uses plain HTTP, where browsers ignore this header. A proxy that adds TLS must add it.
+    // Browsers ignore this header over plain HTTP, which the console uses. A proxy that adds TLS must add the header.
     strictTransportSecurity: false,
   })
   app.addHook('onRequest', async (_, reply) => {

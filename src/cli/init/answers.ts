@@ -17,7 +17,7 @@ export type Answers = Awaited<ReturnType<typeof answersOf>>
 
 const trimmed = (text: string | undefined): string | undefined => (text?.trim() === '' ? undefined : text?.trim())
 
-/** Returns the settings. Throws CANCELLED after Ctrl-C, or USAGE_INVALID if it can't prompt for missing settings. */
+/** Returns the settings. Throws USAGE_INVALID if some are missing and it can't prompt, or CANCELLED after Ctrl-C. */
 export async function answersOf({ env, cwd, isInteractive }: Shell, given: InitSettings) {
   const file = trimmed(env['REPORTING_CLIENT_SECRET_FILE'])
   // The secret is not trimmed, because a space can be part of it.
