@@ -47,7 +47,7 @@ export function makePrivateFolder(folder: string): void {
 
 const OTHER_USERS_BITS = 0o077
 
-/** Returns whether only this user can enter the folder. For root, its owner can also be the parent folder's owner. */
+/** Returns whether only this user can enter the folder. For root, the parent folder's owner may own it too. */
 export function isPrivateFolder(folder: string): boolean {
   const found = lstatSync(folder, { throwIfNoEntry: false })
   if (found === undefined || !found.isDirectory() || (found.mode & OTHER_USERS_BITS) !== 0) return false
@@ -84,7 +84,7 @@ export const ownFileRefused = (path: string, thrown: unknown): unknown =>
     cure: 'Find its owner: a process of another user, perhaps root, created it. After that process has ended, change the owner to this user, or remove it.',
   })
 
-/** Throws WAREHOUSE_MISSING if the folder belongs to another user, for example to root. */
+/** Removes a folder and its contents. Throws WAREHOUSE_MISSING if the folder belongs to another user. */
 export async function removeFolder(folder: string): Promise<void> {
   try {
     await rm(folder, { recursive: true, force: true })
@@ -96,7 +96,7 @@ export async function removeFolder(folder: string): Promise<void> {
   }
 }
 
-/** Removes folders of killed processes: those that begin with `prefix` and were last changed before `beforeMs`. */
+/** Removes folders that killed processes left: their paths begin with `prefix`, and they are older than `beforeMs`. */
 export async function removeLeftovers(prefix: string, beforeMs: number, own?: string): Promise<void> {
   for (const name of await readdir(dirname(prefix))) {
     const path = join(dirname(prefix), name)
@@ -108,7 +108,7 @@ export async function removeLeftovers(prefix: string, beforeMs: number, own?: st
 
 function asMistake(path: string, thrown: unknown, words: { readonly problem: string; readonly cure: string }): unknown {
   if (!(thrown instanceof Error) || !isMistake(thrown)) return thrown
-  // Cuts off the end of Node's message: after the comma, it only repeats the call and the path.
+  // Node's message repeats the call and the path after the comma.
   const reason = thrown.message.split(', ')[0] ?? ''
   const message = `${path} ${words.problem}: ${reason}`
   return new SyncError('WAREHOUSE_MISSING', message, { cure: words.cure, data: { path }, cause: thrown })
