@@ -210,7 +210,7 @@ export class FairQueue<T> {
 
 /** The limit at the start. Slow responses never reduce the limit below this number; only an overload does. */
 const STEADY_LIMIT = 4
-/** Responses count as slow if they take this many times as long as usual on average. */
+/** Responses count as slow if, on average, they take this many times as long as usual. */
 const SLOWER = 1.5
 /** Weight of the earlier responses in the average time. The newest response has the rest. */
 const TIME_MEMORY = 0.75
@@ -219,7 +219,7 @@ const TIME_MEMORY = 0.75
 export class AdaptiveConcurrency {
   readonly #max: number
   #limit: number
-  /** Below this limit, each success adds 1 to the limit. Above, growth is slower: 1 / limit. */
+  /** Below this limit, each success adds 1 to the limit. From this limit on, each success adds only 1 / limit. */
   #slowGrowthFrom: number
   /** How often the limit has been halved. Requests that began before the last halving can't halve the limit again. */
   halvings = 0

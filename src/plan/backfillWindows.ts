@@ -39,7 +39,7 @@ export function rowsAWindow(total: number, { pageRows, loadRowsMax }: WindowSize
   return Math.max(1, Math.min(Math.max(wanted, least), loadRowsMax))
 }
 
-/** Returns windows of about `rowsEach` rows, earliest first and without gaps. Expects `parts` in the same form. */
+/** Returns windows of about `rowsEach` rows, earliest first and without gaps. `parts` must be ordered like this too. */
 export function windowsByRows(parts: readonly CountedRange[], rowsEach: number): WindowRange[] {
   const merged: CountedRange[] = []
   for (const piece of parts.flatMap((part) => splitPart(part, rowsEach))) {

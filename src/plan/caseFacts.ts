@@ -231,7 +231,7 @@ export function nextSize(given: Case): number {
   if (!terms.keyed) return size
   const isCutOff = walk.cutOff(profile) !== undefined
   const mayBeLast = isCutOff || (walk.page2Repeats && walk.firstRows === size) || mayBeOnlyPage(walk)
-  // Requests one row fewer than page 1 had. Page 2 must then begin with that row, or page numbers are ignored.
+  // Requests one row fewer than page 1 had. The missing row then begins page 2, unless page numbers are ignored.
   const fewer = Math.min(size, walk.firstRows) - 1
   if (mayBeLast && size === terms.pageSize && fewer > 0) return fewer
   if (!isCutOff && (slice.span === undefined || isWhole || walk.repeats === 0)) return size

@@ -36,7 +36,7 @@ export function planRuns(
   demands: readonly (Pick<RequestUse, 'cost' | 'changes'> & { readonly runsMax: number })[],
   budget: number,
 ): readonly number[] {
-  // Running in proportion to √(changes / cost) keeps changed rows from waiting longer than the budget requires.
+  // Running in proportion to √(changes / cost) keeps the mean age of changed rows as low as the budget allows.
   const runsAt = (factor: number) =>
     demands.map(({ changes, cost, runsMax }) => Math.min(runsMax, factor * Math.sqrt((1 + changes) / cost)))
   const requestsAt = (factor: number) =>

@@ -30,9 +30,9 @@ const SORTED_SHARE = 0.97
 const HEAP_SHARE = 0.95
 /** Share of `rowsPlanned` for the next slice after 1, 2, 3, and 4 or more failures. Used if `isKnown` is true. */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
-/** The same shares if `isKnown` is false and the rows are sorted by time. */
+/** Shares of `rowsPlanned` by number of failures, if `isKnown` is false and the rows are sorted by time. */
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
-/** The share for unsorted rows. It is low, because the page may have only a small part of the span's rows. */
+/** Share of `rowsPlanned` for unsorted rows. Low, because the page may have only a small part of the span's rows. */
 const UNSORTED_SHARE = 0.04
 
 /** Returns where to cut the span, or undefined if less than half of the rows have a modification time in the span. */

@@ -304,7 +304,7 @@ export class Warehouse implements AsyncDisposable {
     return attachLake(this.#database, lake, as)
   }
 
-  /** Copies all tables of the attached database SOURCE into this warehouse. Throws MOVE_UNFINISHED if one differs. */
+  /** Copies all tables of the attached database SOURCE to this warehouse. Throws MOVE_UNFINISHED if a copy differs. */
   move(onTable: (table: MovedTable) => void): Promise<MovedTable[]> {
     return moveInto(this.#database, onTable)
   }
