@@ -35,7 +35,7 @@ export function makeFolder(folder: string, mode?: number): void {
 export const PRIVATE_FOLDER = 0o700
 export const PRIVATE_FILE = 0o600
 
-/** Creates a folder that only this user can enter, or makes it private. Throws WAREHOUSE_MISSING if that fails. */
+/** Creates a folder that only this user can enter. Makes an existing folder private, unless another user owns it. */
 export function makePrivateFolder(folder: string): void {
   try {
     makeFolder(folder, PRIVATE_FOLDER)

@@ -48,7 +48,7 @@ export function catchSignals({ clock, say, quit }: StopOptions) {
   const { signal } = aborting
   return {
     signal,
-    /** Returns 130 after Ctrl-C and 143 after SIGTERM. Returns undefined if a stop counts as success. */
+    /** Returns 130 after Ctrl-C and 143 after SIGTERM. Undefined without a signal, or if a stop counts as success. */
     exitCode: () => (endsWell ? undefined : exitCode),
     /** Makes a stop count as success. Commands that run until they are stopped, such as `worker`, call it. */
     endsWell: () => void (endsWell = true),

@@ -237,7 +237,7 @@ export class AdaptiveConcurrency {
     return Math.floor(this.#limit)
   }
 
-  /** Raises the limit if all permits were in use. If a permit was free, the current limit is enough. */
+  /** Raises the limit, or lowers it if responses have become slow. Does neither if a permit was free. */
   succeeded(wasFull: boolean, ms: number, limitAtStart: number): void {
     // Ignores requests that began at a higher limit: their response times don't reflect the current one.
     if (!wasFull || limitAtStart > this.limit) return
