@@ -1,7 +1,7 @@
 /**
  * Finds deleted rows that have no deletion flag, such as budgets (spec §3). A slice is read with deleted rows, and then
- * without them. A row that only the first read returned was deleted, or edited in between. It is deleted if a third
- * read, again with deleted rows, returns it with the same stamp (docs/PROOFS.md, "Two reads differ").
+ * without them. If only the first read returned a row, the row was deleted or edited. A third read, with deleted rows,
+ * decides: if the row still has the same stamp, it was deleted (docs/PROOFS.md, "Two reads differ").
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportConfig } from '../../config/config.ts'
@@ -42,8 +42,8 @@ export class Difference {
   }
 
   /**
-   * Returns the keys of rows that are missing from the read without deleted rows. Each key ends with the row's stamp in
-   * a later read with deleted rows, or '' if that read lacks the row too. Undefined if all rows have a deletion flag.
+   * Reads the slice without deleted rows, and returns the keys of rows that are missing then. Each key ends with the
+   * row's stamp from the third read, or '' if the row is not there. Undefined if all rows have a deletion flag.
    */
   async goneKeys(slice: ProvenSlice, pageOf: PageOf): Promise<GoneKey[] | undefined> {
     const unflagged = [...slice.keys].filter((key) => pageOf.has(key))
@@ -57,7 +57,7 @@ export class Difference {
     return gone.map((key) => [...wholeKey(declaration, key, scope), ...(stamps.get(key) ?? [''])])
   }
 
-  /** Rereads the pages that contained these rows in the first read. If a row is missing now, reads the whole slice. */
+  /** Returns the current stamps of these rows. Rereads only their pages or, if a row has moved, the whole slice. */
   async #stampsOf(keys: readonly RowKey[], slice: ProvenSlice, pageOf: PageOf): Promise<Stamps> {
     const third = collectStamps(this.#plan.declaration)
     const numbers = [...new Set(keys.map((key) => pageOf.get(key) ?? 1))]
@@ -71,7 +71,7 @@ export class Difference {
     return third.stamps
   }
 
-  /** Rereads spans around rows that the second read may have skipped. Updates `stamps`. Returns rows still missing. */
+  /** Looks again for each missing row in a short span around it. Updates `stamps`. Returns rows still missing. */
   async #confirmed(missing: readonly RowKey[], slice: ProvenSlice, stamps: Stamps): Promise<readonly RowKey[]> {
     const around = (key: RowKey) => {
       const at = parseInstant(stamps.get(key)?.[0] ?? '')
@@ -82,7 +82,7 @@ export class Difference {
     const rowsThere = [...stamps.values()].filter(([text = '']) => texts.has(text)).length
     const pageRows = rowsAPage(this.pages.profile, this.pages.pageSize)
     const isHeap = rowsThere > (spans.length * pageRows) / 2
-    // Rereading costs too much if many rows share these times, or if two requests per span exceed the slice's pages.
+    // Skips the check if many rows share these times, or if it needs more requests than the slice has pages.
     if (isHeap || 2 * spans.length > slice.rows / pageRows) return missing
     const without = await this.#slices(spans)
     const last = collectStamps(this.#plan.declaration)
@@ -121,7 +121,7 @@ type Stamps = Map<RowKey | undefined, readonly string[]>
 const missingFrom = (slices: readonly ProvenSlice[], keys: readonly RowKey[]): readonly RowKey[] =>
   keys.filter((key) => !slices.some((slice) => slice.keys.has(key)))
 
-/** Returns a sink that collects row stamps ([] for a rejected row), even from unproven walks: a returned row exists. */
+/** Returns a sink of row stamps ([] for a rejected row). It has no `drop`, because rows of unproven walks exist too. */
 function collectStamps(report: Declaration): RowSink & { readonly stamps: Stamps } {
   const stamps: Stamps = new Map()
   const add = async ({ page }: FetchedPage): Promise<void> => {

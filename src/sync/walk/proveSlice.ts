@@ -164,7 +164,7 @@ class SliceReading {
     return { stage: 'page 1', attempt: 1, walk, claim, sentNumber: first.sent, found: {} }
   }
 
-  /** Reads from the last page back to page 1. A full last page is read again, now that the next one was empty. */
+  /** Reads all pages, last page first. A full last page is read again: the proof needs a read after the empty page. */
   async #walkBack(): Promise<void> {
     const { source, slice } = this
     const last = this.#last as FoundPage

@@ -14,7 +14,7 @@ export interface ProvenSlice extends Omit<ProvenRows, 'proof'> {
   readonly proof: string
 }
 
-/** An old part that is over this many times longer than the rest is read separately: its pages can be counted. */
+/** If a span's old part is this many times longer than the rest, it is read separately: its pages can be counted. */
 const HISTORY_RATIO = 100
 
 /** Yields each slice once it is proven complete. `rowsExpected` is the number of rows that an earlier read returned. */

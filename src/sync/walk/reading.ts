@@ -44,7 +44,7 @@ export class Reading implements AsyncDisposable {
   /** Keys of the rows that `window()` found by creation time. Undefined if there are more than `RECENT_MAX`. */
   recent: KeySet | undefined = new KeySet()
   rows = 0
-  /** The page number of each row without a deletion flag. Rows of dropped walks stay: only slice keys are looked up. */
+  /** The page number of each row without a deletion flag. Also has rows of dropped walks, which are never looked up. */
   readonly #unflagged = new Map<RowKey, number>()
   readonly #difference: Difference | undefined
   #pagesClosed = 0
@@ -105,7 +105,7 @@ export class Reading implements AsyncDisposable {
     if (this.recent !== undefined && this.recent.size > RECENT_MAX) this.recent = undefined
   }
 
-  /** Reads all rows without time bounds. Returns a `CutSlice` if only one response is allowed and lacks rows. */
+  /** Reads all rows without time bounds. Returns a `CutSlice` if only one response is allowed and it lacks rows. */
   async everything(policy = this.source.policy): Promise<ProvenSlice | CutSlice> {
     const outcome = await proveSlice({ ...this.source, policy }, { span: undefined })
     const span = { since: undefined, until: this.plan.window.until }
@@ -164,7 +164,7 @@ export async function totalNow({ source }: Reading, bounds: Pick<Question, 'crea
   return page.envelope.totalCount
 }
 
-/** `dated`: all rows have a creation time. `undated`: some rows lack it. `unknown`: the totals changed in between. */
+/** `dated`: all rows have a creation time. `undated`: some rows lack it. `unknown`: totals changed or are missing. */
 type CreationTotal =
   | { readonly kind: 'dated'; readonly total: number }
   | { readonly kind: 'undated' | 'unknown'; readonly total?: undefined }

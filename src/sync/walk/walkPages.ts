@@ -110,7 +110,7 @@ export class PageWalk {
     })
   }
 
-  /** Returns whether the page repeats the last one. False for one-row pages, because the row may have moved here. */
+  /** Returns whether the page repeats the one before. False for one-row pages, because the row may have moved here. */
   #repeatsLast({ number, page }: FetchedPage): boolean {
     const last = this.#last
     if (last === undefined || number !== last.number + 1 || page.rowCount === 0) return false
@@ -119,12 +119,12 @@ export class PageWalk {
     return hasSameRows(page, last.page, this.#source.terms.keyed)
   }
 
-  /** Returns whether a page that looks like the last one is another page: entries without keys may look the same. */
+  /** Returns whether a page that looks like the one before is a new page. Entries without keys can look the same. */
   async #isOtherPage({ page }: FetchedPage): Promise<boolean> {
     const { walk } = this
     const { pages, terms } = this.#source
     if (terms.keyed || walk.rows + page.rowCount > (walk.totalCount ?? 0)) return false
-    // A page after the last page is empty only if the service respects page numbers.
+    // Tests once whether the service respects page numbers: a page after the last must be empty.
     if (pages.profile.behindLastPage === undefined) {
       const { rowCount } = (await this.look(walk.lastPageByTotal + 1)).page
       pages.profile = { ...pages.profile, behindLastPage: rowCount === 0 ? 'nothing' : 'rows' }

@@ -17,7 +17,7 @@ export async function probePageZero(source: SliceSource, span: Span | undefined,
   return numberOf(walk, zero, source.terms.keyed)
 }
 
-/** Returns the first page's number, or undefined if unclear. Requests a span with one row: its page is the first. */
+/** Requests one row alone: the page that returns it is the first. Returns its number, or undefined if unclear. */
 export async function probeFirstNumber(source: SliceSource, span: Span | undefined, first: FetchedPage) {
   if (first.page.rowCount === 0) return numberOfEmpty(readerOf(source, { span }))
   const stamps = stampsOf(source.pages.report, first.page)
@@ -39,7 +39,7 @@ const readerOf =
   (number) =>
     source.pages.readSent(questionFor(source, span), number, size)
 
-/** Half the length (µs) of the window around a row's time. The longer one is for services that truncate to seconds. */
+/** Half the length (µs) of the window around a row's time. The larger one is for services that truncate to seconds. */
 const NEAR_MICROS = [1, 1_000_000] as const
 
 async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
@@ -48,7 +48,7 @@ async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
   return zero.page.rowCount > 0 && (await read(1)).page.rowCount === 0 ? 0 : undefined
 }
 
-/** Returns the number of the page with the span's only row. `shown again`: page 2 also has it, which proves nothing. */
+/** Returns the number of the page that has the span's only row, or `shown again` if even page 2 has it. */
 async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'shown again' | undefined> {
   const isOn = (page: FetchedPage | undefined): boolean => page !== undefined && sharedRows(page.page, first.page) > 0
   const isOnPage = async (number: number) => isOn(await read(number).catch(undefinedIfRefused))
@@ -58,20 +58,20 @@ async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'sho
   return isOn(await pageZero(read)) && !(await isOnPage(1)) ? 0 : undefined
 }
 
-/** Returns the number of the first page, or undefined if rows change in between or the service has too few rows. */
+/** Compares one-row pages. Returns the first page's number, or undefined if rows changed or there are too few. */
 async function numberBySmallPages(read: Read, first: FetchedPage, again: () => Promise<FetchedPage>) {
   const zero = await pageZero(read)
   const rows = zero?.page.rowCount ?? 0
   if (zero === undefined || rows > 1) return 1
   if (rows === 1) {
     const { page: one } = await read(1)
-    // Reads page 0 again: a row that was added or removed can make pages 0 and 1 match or differ by chance.
+    // A row that was added or removed can make pages 0 and 1 match or differ by chance, so page 0 is read again.
     const zeros = [zero, await pageZero(read)]
     const same = zeros.filter((page) => page !== undefined && sharedRows(page.page, one) > 0).length
     if (same === 0 && zeros[1] !== undefined && one.rowCount === 1) return 0
     if (same === 1) return undefined
   }
-  // If pages counted from 0, pages 0 and 1 would have returned more of the rows that existed during all requests.
+  // The shared rows existed the whole time. If pages counted from 0, pages 0 and 1 would have returned more of them.
   return first.page.rowCount > rows && sharedRows(first.page, (await again()).page) > rows ? 1 : undefined
 }
 

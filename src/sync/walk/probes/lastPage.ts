@@ -1,4 +1,4 @@
-/** Finds the last page of an old span if responses have no total. The page's number limits the span's row count. */
+/** If responses have no total, finds the last page of an old span. Its number shows how many rows the span can have. */
 import type { CountedPages, Slice, WalkTerms } from '../../../plan/slice.ts'
 import { searchLastPage, type PageComparison } from '../../../plan/lastPage.ts'
 import { type Span, splitAt } from '../../../plan/spans.ts'
@@ -12,10 +12,10 @@ export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
 }
 
-/** Plans a load for this share of `loadRowsMax`, because events with two modification times can be read twice. */
+/** How full to plan a load. The rest is for events with two modification times, which can be read twice. */
 const LOAD_SHARE = 0.8
 
-/** `guess`: the page to request first. `stop`: the page that ends the first load, undefined if all rows fit in it. */
+/** `guess`: the page to request first. `stop`: the page to cut the span at, or undefined if one load is enough. */
 function pagesToProbe({ rowsExpected = 0 }: Slice, { loadRowsMax }: WalkTerms, pageRows: number) {
   const behindLoad = Math.floor((LOAD_SHARE * loadRowsMax) / pageRows)
   const isLoad = behindLoad < 2 || (rowsExpected > 0 && rowsExpected <= loadRowsMax)
@@ -48,7 +48,7 @@ export async function probeLastPage({ source, slice, first }: ProbedSlice, walk:
     const cut = sight === 'full' && number === stop ? partsAt({ source, slice, first }, seen) : undefined
     if (cut !== undefined) return { parts: cut, partRows: [(number - 1) * pageRows + 1, terms.loadRowsMax + 1] }
     if (sight === 'full') full = seen
-    // Some services also return the last page for higher numbers. The lowest number with these rows is the right one.
+    // Some services return the last page for all higher numbers too, so the lowest number is the right one.
     if (sight === 'short' || (sight === 'again' && number < (short?.number ?? 0))) short = seen
     step = search.next(sight)
   }

@@ -27,7 +27,7 @@ export async function probeNarrower({ source, slice, first }: ProbedSlice, walk:
       if (requests === NARROWER_REQUESTS_MAX) return 'moved'
       requests += 1
       const page = await read(span)
-      // The walks lack these rows. They were added later or, if the whole span still lacks them, hidden by a row limit.
+      // Rows that the walks lack were added later or, if the whole span still lacks them, hidden by a row limit.
       const others = idsOf(page).filter(isNew)
       if (others.length > 0) {
         const now = await read(slice.span)
@@ -42,7 +42,7 @@ export async function probeNarrower({ source, slice, first }: ProbedSlice, walk:
 
 const idsOf = (page: ScannedPage): (string | number)[] => [...page.keys, ...keylessOf(page)]
 
-/** Tests whether to trust a total above the number of rows found: the totals of the span's parts `add up` to it. */
+/** Checks a total that is higher than the number of rows found: do the totals of the span's parts `add up` to it? */
 export async function probePartTotals({ source, slice }: ProbedSlice, parts: readonly Span[], before: number) {
   const totalOf = async (span: Span) =>
     (await source.pages.read(questionFor(source, span), 1)).page.envelope.totalCount ?? 0
@@ -53,7 +53,7 @@ export async function probePartTotals({ source, slice }: ProbedSlice, parts: rea
   return sum >= Math.min(before, now) && sum <= Math.max(before, now) ? 'add up' : 'differ'
 }
 
-/** Requests the times before and after an audit trail's entries `seen`. Returns whether there are more entries. */
+/** Returns whether an audit trail has any entries before or after those in `seen`. */
 export async function probeOutside(source: SliceSource, span: Span, seen: readonly FetchedPage[]): Promise<boolean> {
   const stampsIn = (pages: readonly FetchedPage[]): Instant[] =>
     pages.flatMap(({ page }) => stampsOf(source.pages.report, page).flat()).filter((at) => at !== undefined)
