@@ -62,7 +62,7 @@ export class Intake implements AsyncDisposable {
   readonly #spool: Spool
   readonly #proven: ProvenWindow[] = []
   #loading: Promise<void> = Promise.resolve()
-  /** True if rows in the open window lack a deletion flag. Deleted rows are detected when the window is closed. */
+  /** True if a row in the open window lacks a deletion flag. Such a window is loaded only after a second read. */
   #awaitsDifference = false
 
   constructor(context: WalkContext, options: IntakeOptions) {
@@ -120,7 +120,7 @@ export class Intake implements AsyncDisposable {
     await this.#spool[Symbol.asyncDispose]()
   }
 
-  /** False if one load needs the whole window: audit entries, or rows that only a second read reveals as deleted. */
+  /** False if windows must be loaded as a whole: those of audit entries, or of rows that need a second read. */
   get #cutsBetweenPages(): boolean {
     return !this.#awaitsDifference && this.source.kind !== 'audit'
   }

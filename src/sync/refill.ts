@@ -35,7 +35,7 @@ export async function openCoverage(
   return { until: coverage.refillUntil, record, endReset: coverage.because.includes('reset') ? endReset : undefined }
 }
 
-/** Stores a backfill's privacy rules before its first run. Removes values of earlier backfills that are now private. */
+/** Stores the privacy rules for a backfill if the report has not run yet. Removes values that are now private. */
 export async function storeSettings(context: SyncContext, report: ReportName, scope: string): Promise<void> {
   const { warehouse, fence } = context
   const { mark } = await warehouse.books.lastWindow(report, scope)
