@@ -75,7 +75,7 @@ export const answers = <Answer extends z.ZodType, Input extends RouteInput>(
   input?: Input,
 ) => ({ schema: { summary, ...(input as Input), response: { 200: answer } } })
 
-/** Limits a route to `max` calls at a time: any more throw CONSOLE_LIMITED. Aborts `work` if the client disconnects. */
+/** Allows `max` calls at a time. Further calls throw CONSOLE_LIMITED. Aborts `work` if the client disconnects. */
 export function limitedTo(max: number, what = 'requests are already open') {
   let open = 0
   return async <T>({ raw }: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T> => {

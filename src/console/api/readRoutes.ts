@@ -165,7 +165,7 @@ function sharing<T>(read: () => Promise<T>): () => Promise<T> {
 
 const ACTIVITY_MS_MAX = 2_000
 
-/** Returns the owner's active and waiting runs. Without an answer, returns only active runs that this process knows. */
+/** Returns the owner's active and waiting runs or, if it does not answer, the active runs that this process knows. */
 async function activityOf(backend: ConsoleBackend, clock: Clock): Promise<Activity> {
   const answer = await within(ACTIVITY_MS_MAX, clock, (signal) =>
     backend.answer({ do: 'activity' }, { by: 'console', tell: () => undefined, signal }),

@@ -96,7 +96,7 @@ function plotIn(place, { data, text, bars = false }) {
 
 const DAY_SECONDS = 86_400
 
-/** Formats an axis: `11-21` over 2 days, `10:22:16` under 5 min, else `10:22`. @param {readonly number[]} seconds */
+/** Formats times as `11-21` (over 2 days), `10:22:16` (under 5 min) or `10:22`. @param {readonly number[]} seconds */
 function clockText(seconds) {
   const span = (seconds.at(-1) ?? 0) - (seconds[0] ?? 0)
   const [from, to] = span > 2 * DAY_SECONDS ? [5, 10] : span < 300 ? [11, 19] : [11, 16]

@@ -14,14 +14,14 @@ import { change } from './state.js'
 const ROWS_MAX = 10_000
 const ROWS_SHOWN = 500
 const HISTORY_MAX = 50
-/** How long the list of tables is kept before it is read again. The page redraws more often than that. */
+/** How long the list of tables is reused. The page redraws more often than that. */
 const TABLES_KEPT_MS = 60_000
 
 let kept = { path: '', untilMs: 0, content: /** @type {Content} */ (undefined) }
 
 const draft = {
   sql: 'SELECT report, mark, lag, rows, deletes_visible FROM tidemark.freshness',
-  /** The statement of the link that was opened last. A refresh must not undo the user's edits. @type {string | null} */
+  /** The statement of the last link. If a refresh opens the same link, edits are kept. @type {string | null} */
   linked: null,
   note: /** @type {Content} */ (''),
   result: /** @type {Content} */ (''),
