@@ -68,7 +68,7 @@ function warehouseReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clo
       const reading = warehouse.rows<T>(sql)
       const rows = await within(WAREHOUSE_WAIT_MS_MAX, clock, () => reading)
       if (rows !== undefined) return rows
-      // Until this query has read the busy warehouse, all other queries read the copy.
+      // While this query waits for the warehouse, all other queries read the copy.
       isBusy = true
       const free = () => (isBusy = false)
       reading.then(free, free)

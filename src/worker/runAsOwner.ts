@@ -163,7 +163,7 @@ async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock
   log.info({ ms: Math.round(clock.monotonicMs() - startedMs) }, 'returned the jobs to the queue')
 }
 
-/** How long it may take to put the jobs back and close the file. Normally, that takes a second or two. */
+/** How long it may take to put the jobs back, and then to close the file. Normally, both take a second or two. */
 const ENDING_MS_MAX = 30_000
 
 /** Waits for `work`. If it takes longer than `ENDING_MS_MAX`, exits, so that a standby can open the warehouse. */

@@ -94,7 +94,7 @@ async function startServer(settings: LiveServerSettings): Promise<ReaderProcess>
 /** Waits for the process to end. Ends the process if a reader's statement takes longer than `timeMs`. */
 async function watch(server: ReaderProcess, timeMs: number, signal: AbortSignal): Promise<SyncError> {
   for (;;) {
-    // `Promise.race` with `server.ended` would add a handler with each check and fill up the memory.
+    // `Promise.race` would add a handler to `server.ended` at each check, and memory would fill up.
     await clock.sleep(CHECK_EVERY_MS, signal)
     if (!server.isAlive) return server.ended
     const ms = await server.ask({ do: 'oldestStatementMs' }, { limitMs: ANSWER_MS_MAX, signal }).catch(asSyncError)
