@@ -11,7 +11,7 @@ export const runLogsOf = (warehouse: string): string => `${warehouse}.logs`
 export const RUN_LINES_MAX = 1_000
 const HOUR_BYTES_MAX = 16 * 1_048_576
 export const LOGS_BYTES_MAX = 256 * 1_048_576
-/** Line counts are kept for at most this many runs. The count of the run with the oldest last line is dropped first. */
+/** Line counts are kept for at most this many runs. The count of the run that was silent longest is dropped. */
 const RUNS_COUNTED_MAX = 10_000
 
 export interface RunLine {
@@ -33,7 +33,7 @@ export function openRunLogs(directory: string, clock: Clock) {
   let beganHour = false
   const hasRoom = (runId: string): boolean => {
     const count = (lineCounts.get(runId) ?? 0) + 1
-    // A map keeps insertion order, so this run moves to the end, and the first run has the oldest last line.
+    // Moves this run to the end of the map. The first run is then the one that logged nothing for the longest time.
     lineCounts.delete(runId)
     lineCounts.set(runId, count)
     const [oldest] = lineCounts.keys()
@@ -107,7 +107,7 @@ export async function linesOfRuns(directory: string, start: string): Promise<Run
 /** The number that pino uses for the level `info`. A skipped run has only lines of the lower level `debug`. */
 const INFO_LEVEL = 30
 
-/** Returns the identifier of the report's last run with an `info` line, or of its last run if none has such a line. */
+/** Returns the identifier of the report's last run that was not skipped or, if all were skipped, of its last run. */
 export async function lastRunOf(directory: string, report: string): Promise<string | undefined> {
   let lastRun: string | undefined
   for (const name of (await filesIn(directory)).toReversed()) {
@@ -120,7 +120,7 @@ export async function lastRunOf(directory: string, report: string): Promise<stri
   return lastRun
 }
 
-/** Ignores an incomplete line, left behind when the process was killed while writing the line. */
+/** Ignores incomplete lines, which a killed process may have left. */
 function parsed(text: string): RunLine[] {
   return text.split('\n').flatMap((line) => {
     const value = attempt(() => JSON.parse(line) as RunLine | null, null)

@@ -9,7 +9,7 @@ export type Run<Answer, Event> = Promise<Answer> & AsyncIterable<Event>
 /** Passes an event to the `for await` loop. Resolves when the loop has taken the event: await it to limit memory. */
 export type Tell<Event> = (event: Event) => Promise<void>
 
-/** Starts `work` only after the caller's synchronous code has run. So a loop over the events misses none of them. */
+/** Starts `work` after the caller's synchronous code has run, so that a `for await` loop does not miss any events. */
 export function startRun<Answer, Event>(work: (tell: Tell<Event>) => Promise<Answer>): Run<Answer, Event> {
   const { readable, writable } = new TransformStream<Event, Event>()
   const writer = writable.getWriter()

@@ -171,7 +171,7 @@ export async function checkDisk(config: Config): Promise<Finding> {
 interface DiskSpace {
   readonly free: number
   readonly size: number
-  /** The growth per day. Undefined in the first `GROWTH_DAYS` days, which include the first read of all rows. */
+  /** The growth per day. Undefined in the first `GROWTH_DAYS` days, when the first read would inflate it. */
   readonly bytesPerDay: number | undefined
 }
 

@@ -1,4 +1,4 @@
-/** What checks find, and the table that shows their findings. */
+/** The findings of checks, and the table that shows them. */
 import type { SyncError } from '../../errors.ts'
 import { line, table, withoutSubject } from '../layout.ts'
 

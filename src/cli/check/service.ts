@@ -162,7 +162,7 @@ function checkClock(client: ReportingClient, clock: Clock): Finding {
   return skewFinding(millisBetween(service, clock.now()))
 }
 
-/** Rounds a small clock difference, which is not exact: the Date header has whole seconds, and responses take time. */
+/** Small clock differences are rounded to this: the Date header has whole seconds, and responses take time. */
 const SKEW_GRAIN_MS = 5_000
 
 /** Returns a warning if the clocks differ too much. `aheadMs` is our clock minus the service's clock. */
