@@ -27,7 +27,7 @@ const TOKEN_REQUEST = {
 export class Auth {
   readonly #parts: Pick<Parts, 'settings' | 'faults' | 'nowSeconds'>
   readonly #key = randomBytes(32)
-  /** The signing key is random, so only the tokens in this map can be valid. */
+  /** Only these tokens are valid. The signing key is random, so another sandbox issues different tokens. */
   readonly #bearers = new Map<string, Bearer>()
   #requestedAtMs: number[] = []
   #issued = 0

@@ -1,4 +1,4 @@
-/** Random numbers, hashed from the seed, row number and purpose, so that a row does not depend on earlier calls. */
+/** Random numbers. Each is a hash of the seed, row number and purpose, so earlier calls do not change a row. */
 import { CURRENCIES, type Currency, decimalText, exact, NANO, NANO_PER_CENT, PER_EURO_MICROS } from './money.ts'
 import type { Pools } from './pools.ts'
 import { formatTicks, type PlainTimeStyle, type Ticks, type TimeStyle } from './ticks.ts'

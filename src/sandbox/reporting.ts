@@ -37,7 +37,7 @@ function answerRows(parts: Parts, { report, ...endpoint }: RowEndpoint, request:
     : rows.slice(page.start, page.start + page.count)
   const again = onPage.length > 0 && faults.take('duplicate-row', report) !== undefined ? onPage.slice(0, 1) : []
   const items = [...onPage, ...again].map(writerOf(parts, report, request))
-  // Fault `drift`: rows change between two pages of a walk, so that some rows move to other pages.
+  // Fault `drift`: rows change after this page was read, so that some rows move to other pages.
   const changes = page.isPartial ? (faults.takeNumber('drift', report) ?? 0) : 0
   for (let i = 0; i < changes; i += 1) world.tick(report)
   return pageAnswer(endpoint, items, page)

@@ -10,7 +10,7 @@ import { NEVER, TICKS_PER_DAY, TICKS_PER_SECOND, ticksOfMillis, type Ticks } fro
 /** Maps field names to JSON text. An empty text means that the row does not have the field. */
 export type RawFields = Readonly<Record<string, string>>
 
-/** The JSON text of each item, or of the whole collection. Only the latter can contain malformed JSON. */
+/** The JSON text of each item. After `putRow`, the text of the whole collection, which can be malformed JSON. */
 type Content = readonly string[] | string
 
 export interface TrailEntry {
@@ -220,7 +220,7 @@ export class Row implements RowSource {
 /** Compares without subtraction: rows that were never edited have the time −∞, and −∞ minus −∞ is not a number. */
 const compare = (a: number, b: number): number => (a === b ? 0 : a < b ? -1 : 1)
 
-/** Computes a row's history before the sandbox started. The seed determines it, so audit entries always match rows. */
+/** Computes a row's history before the sandbox started. The row and its audit entries both use this history. */
 function historyOf(number: number, rows: number, { report, definition, settings }: Table) {
   const { keepsDeleted = false } = definition
   const { seed, historyEnd: end } = settings

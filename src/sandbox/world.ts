@@ -22,7 +22,7 @@ export interface WorldChange {
 /** The current time, and two values that faults change while the sandbox runs. */
 export interface WorldClock {
   readonly now: () => Ticks
-  /** Returns the ticks to subtract from new modification times (fault `stamps-back`). In events, only `aggregate`. */
+  /** Returns the ticks that the fault `stamps-back` subtracts from modification times (for events, `aggregate`). */
   readonly back?: () => Ticks
   /** Returns the number of the exchange rate table in use, which is 0 unless the fault `fx` is active. */
   readonly rateTable?: () => number
@@ -195,7 +195,7 @@ export class World {
     return { report, key: row.key, action }
   }
 
-  /** Sets a changed row's stamps and records the change. An event keeps `modified` if only a collection has changed. */
+  /** Sets a changed row's modification times and records the change. An event whose items changed keeps `modified`. */
   #stamp(row: Row, action: string, { fields = {}, at = this.#nowTicks(), collection }: StampOptions = {}): WorldChange {
     const { report } = row.table
     const back = at - (this.#clock.back?.() ?? 0)

@@ -59,7 +59,7 @@ export interface Definition extends Endpoint {
   readonly amount?: string
   /** The range of amounts in euros, used only with the option `amounts: cents`. */
   readonly amountEuros?: Range
-  /** Parameters whose name differs from that of the field they filter by. Example: `startDate` for `arrivalDate`. */
+  /** Maps parameters to the fields that they filter by, if the names differ. Example: `startDate` to `arrivalDate`. */
   readonly comparesWith?: Readonly<Record<string, string>>
   readonly collections: readonly CollectionKind[]
 }
