@@ -4,7 +4,7 @@ import type { Declaration } from '../../schema/report.ts'
 import { collectionFields } from '../../schema/tables.ts'
 import { ORDINAL_FIELD, SHAPE_FIELD } from '../plan/stagedNames.ts'
 
-/** A larger trie is deleted: its field names are probably identifiers, as in `{ "1001": …, "1002": … }`. */
+/** A trie of field names with more nodes is deleted. The names are probably ids, as in `{ "1001": …, "1002": … }`. */
 const TRIE_NODES_MAX = 20_000
 
 export interface CatalogField {
@@ -88,7 +88,7 @@ export class ObjectCatalog {
     return this.#byName.get(name)
   }
 
-  /** Returns the node after `from` for a field name. `text` is the corrected name if `quoted` has lone surrogates. */
+  /** Returns the node after `from` for a field name. `text` is `quoted` with its lone surrogates corrected, if any. */
   step(from: TrieNode, quoted: Buffer, text?: string): TrieNode {
     const spelling = quoted.toString('latin1')
     let node = from.next.get(spelling)
@@ -98,7 +98,7 @@ export class ObjectCatalog {
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    // The scan does not correct a name that equals `likelyNext`, so a name with a lone surrogate is not stored there.
+    // The scan uses `likelyNext` without correcting the name, so a name that needs a correction is not stored there.
     if (text === undefined) from.likelyNext = node
     return node
   }
@@ -146,7 +146,7 @@ export class ObjectCatalog {
   }
 
   #freeName(name: string): string {
-    // SQL text must not contain NUL.
+    // Replaces NUL, which SQL text must not contain.
     const base = name === '' ? '~' : name.replaceAll('\0', '~')
     let candidate = base
     for (let n = 2; this.#stagedNames.has(candidate.toLowerCase()); n += 1) candidate = `${base}~${n}`

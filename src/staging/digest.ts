@@ -1,4 +1,4 @@
-/** Computes a digest (not cryptographic) that replaces a collection in its row, to detect that an item has changed. */
+/** Computes a digest (not cryptographic) that replaces a collection in its row. If an item changes, so does the row. */
 import { CLOSE_ARRAY, CLOSE_OBJECT, COMMA, OPEN_ARRAY, OPEN_OBJECT, writeDigits } from './bytes.ts'
 
 export interface Digest {

@@ -105,7 +105,7 @@ export class JsonBytes {
   }
 
   dropSplices(from: number): void {
-    // Setting an array's length is slow even if the length does not change.
+    // Setting an array's length is slow even if the length does not change, so this tests the length first.
     if (this.splices.length > from) this.splices.length = from
   }
 

@@ -36,7 +36,7 @@ export interface RejectedRow {
   readonly row: number
   readonly reason: string
   readonly text: string
-  /** The row's key, if it has one. It shows that the service has the row, although the row is not stored. */
+  /** The row's key, if it has one. Although the row is not stored, its key proves that the service has the row. */
   readonly key?: RowKey | undefined
 }
 
@@ -73,7 +73,7 @@ export function scanPage(bytes: Buffer, plan: ScanPlan): ScannedPage {
   return slice.value
 }
 
-/** Each scan changes the trie of its catalogue. So a scan waits for the previous scan with the same catalogue. */
+/** The last scan with each catalogue. The next scan waits for its end, because scans change the catalogue. */
 const lastScans = new WeakMap<ObjectCatalog, Promise<unknown>>()
 
 /** Scans a page in slices, so that a large page does not delay timers or lease renewals. Throws `MalformedJson`. */
