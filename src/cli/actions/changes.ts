@@ -53,7 +53,7 @@ export const changes: Action<ChangesOptions> = async (shell, options, names) => 
   }
 }
 
-/** Returns the cursor in the file. Throws if the cursor lacks one of `reports`: this report's changes would be lost. */
+/** Returns the stored cursor. Throws if it was not stored for each of `reports`: older changes would be lost. */
 async function storedCursor(file: string, reports: readonly string[]): Promise<Cursor> {
   const [cursor = '', ...stored] = (await readFile(file, 'utf8')).trim().split(' ')
   const added = reports.filter((report) => !stored.includes(report))

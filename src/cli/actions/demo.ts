@@ -58,7 +58,7 @@ export const demo: Action<{ readonly keep?: boolean }> = async (shell, { keep = 
   out.write(closingText())
   if (out.isTerminal) await keepRunning(shell, console, token)
   await tidemark[Symbol.asyncDispose]()
-  // Publishes rows that the worker loaded last. No later sync can publish them, because the demo's service has ended.
+  // Publishes rows that the worker loaded last. No later sync can publish them, because the service ends with the demo.
   await using warehouse = await openWarehouse(config)
   await warehouse.publish(config.published)
   return 0

@@ -88,7 +88,7 @@ async function tryOut(shell: Shell, answers: Answers, options: InitOptions) {
   return undefined
 }
 
-/** Returns false if the secret is in the environment, because it would override a typed one. */
+/** Returns whether the user can type a secret. A secret in the environment would override the typed secret. */
 const canTypeSecret = ({ env, isInteractive }: Shell): boolean =>
   isInteractive && !env['REPORTING_CLIENT_SECRET']?.trim() && !env['REPORTING_CLIENT_SECRET_FILE']?.trim()
 

@@ -60,7 +60,7 @@ ${lines.join('')}Then run "tidemark check". The old warehouse is unchanged: keep
 }
 
 const placeOf = ({ warehouse, lake }: Config): string => (lake === undefined ? warehouse : lakeName(lake))
-/** Returns the place without symbolic links, because a link to the old warehouse is no copy of it. */
+/** Resolves symbolic links. Otherwise, a link to the source would look like a different warehouse. */
 const realOf = (config: Config): string => attempt(() => realpathSync(placeOf(config)), placeOf(config))
 
 /** Copies all tables of the source. If standard error is a terminal, prints the name and row count of each table. */
@@ -111,9 +111,9 @@ async function isMoved({ from, movedFrom, state, load }: Source, target: Config)
     return false
   }
   await using database = opened
-  // Reading the mark fails if another program created the DuckDB file.
+  // If another program created the DuckDB file, reading the mark fails, and the file is not a copy of the source.
   if ((await readNumberMark(database).catch(() => undefined)) !== movedFrom) return false
-  // Older tables have no such state.
+  // Reading the state fails if an older Tidemark created the tables.
   if ((await stateOf(database).catch(() => undefined)) === state) return true
   const { load: own } = await onlyRow<{ load: number }>(database, LAST_LOAD)
   const age = own === load ? 'another' : own < load ? 'an older' : 'a newer'

@@ -72,7 +72,7 @@ interface SeenReport extends Pick<Declaration, 'name' | 'path' | 'answer' | 'pag
 
 type Guess = ReturnType<typeof guessesFrom>[number]
 
-/** Fields with other names are left out. The length is limited, because the formatter would wrap longer lines. */
+/** Fields whose names do not match are left out. Names are short, because the formatter would wrap longer lines. */
 const [FIELD_NAME, COLUMN_NAME] = [/^[^'\\\p{C}]{1,48}$/u, /^(?!rowid$)[a-z][a-z0-9_]{0,47}$/]
 const IDENTIFIER = /(^|_)(id|key|uuid|guid|code|number|no|ref|reference)$/
 
@@ -97,7 +97,7 @@ export const report = defineReport({
   key: ${columns(keyOf(seen, guesses))}, // guess: distinct in ${counted(rows.length, 'row')}. To fill in, if none was found
   fields: ${block(guesses.filter(({ isCollection }) => !isCollection).map(({ line }) => line))},
   newerBy: ${columns(newerBy)}, // guess: times with such names, the latest first
-  // to fill in: the parameters for modification times (these names are usual); add created if creation times have some
+  // to fill in: the parameters for modification times (these names are usual); in created, those for creation times
   window: { since: 'modifiedSince', until: 'modifiedUntil', required: false },
   // guess: from field names. To fill in: 'none' if rows are never deleted; includeDeleted if the service supports it
   deletes: ${flag ? `'flag',\n  deletedFlag: '${flag.name}'` : "'absence'"},

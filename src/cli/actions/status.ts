@@ -58,7 +58,7 @@ async function unownedText(shell: Shell, config: Config): Promise<string> {
   return `${lived}, but none owns the warehouse, ${NO_WORKER}\n${STARTING}\n`
 }
 
-/** Returns one text per role that has workers (except `load`). Returns [] if only the owner can open the queue. */
+/** Returns texts such as `2 workers with the role pull`. Returns [] if this process can't open the queue. */
 async function listQueueWorkers({ clock }: Shell, { queue }: Config): Promise<string[]> {
   if (queue === 'embedded') return []
   try {
