@@ -172,7 +172,7 @@ async function changesNotStored(sql: Sql, table: string, changes: readonly Colum
   })
 }
 
-/** Limit per table for fields recorded as `frozen` (not added or widened), since ids used as field names never end. */
+/** At most this many `frozen` fields (without a column) are recorded per table, because ids can be used as names. */
 const FROZEN_RECORDED_MAX = 500
 
 function historySql(change: ColumnChange): string {
