@@ -31,7 +31,7 @@ const STAGED_KEPT_MS = 24 * HOUR_MS
 /** The pause after a publication is this many times as long as the publication took. Example: 30 s after 10 s. */
 const PUBLISH_REST = 3
 
-/** Until a publication runs, runs that changed no rows request it at most this often, to save calls to the queue. */
+/** Runs that changed no rows request a waiting publication at most this often, to save calls to the queue. */
 const MARKS_AGAIN_MS = 50_000
 
 export class Housekeeping {

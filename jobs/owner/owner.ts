@@ -63,7 +63,7 @@ export class Owner {
 
   async #incremental(task: Task<IncrementalJob>): Promise<unknown> {
     const { report, isTick = false } = task.data
-    // Skips only a scheduled run's first attempt. If a command waits for this run, `followRuns` requests another one.
+    // Skips scheduled runs, but no retries. If a command waits for the skipped run, `followRuns` requests another run.
     const isPlanned = isTick && task.job.attemptsMade === 0
     if (isPlanned && !(await mayBegin(this.#parts.context, report, 'tick'))) {
       this.#parts.log.debug({ report }, `${report}: skipped a run, to keep the budget of requests`)
