@@ -19,7 +19,7 @@ const RANGES_MAX = 8
 const FAILURES_MAX = 3
 const STOPPED_MS = DAY_MS
 
-/** Compares counts, and rereads ranges where they differ. Returns whether they differ. Throws MASS_DELETE_STOPPED. */
+/** Compares counts, and rereads older ranges that differ. Returns whether any differ. Throws MASS_DELETE_STOPPED. */
 export async function compareCounts(context: SyncContext, reading: Reading): Promise<boolean> {
   const { warehouse, client, clock } = context
   const { declaration, config, scope, window } = reading.plan
@@ -42,7 +42,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     if (deletesEveryMs > 0 || (state?.failures ?? 0) > 0 || state?.stopped !== undefined) await record()
     return false
   }
-  // If every run compares (`restMs` 0), equal counts are not recorded. The previous run was then at mark + `settleMs`.
+  // If every run compares (`restMs` 0), equal counts are not recorded. So this computes when the previous run was.
   const comparedAt = restMs === 0 ? plusMs(window.since, config.overlapMs + config.settleMs) : state?.countedAt
   const comparison = { context, reading, until: (window.since - 1) as Instant, comparedAt }
   const found = await findRows(comparison, next.acceptedDifference).catch(async (error: unknown) => {
@@ -70,7 +70,7 @@ interface Comparison {
   readonly reading: Reading
   /** End of the compared range. Rows created after this time were all read as part of this run's window. */
   readonly until: Instant
-  /** When the previous comparison ran, by the service's clock. The rows missing now were not in its total yet. */
+  /** When the previous comparison ran, by the service's clock. Its total did not include the rows missing now. */
   readonly comparedAt: Instant | undefined
 }
 
@@ -84,7 +84,7 @@ async function findRows(comparison: Comparison, acceptedDifference: number): Pro
   const total = await totalUpTo(reading, until)
   const { kind } = await totalOfCreated(reading)
   if (kind === 'undated') return UNDATED
-  // If counts of rows created up to `until` still differ by the same number, the new difference is in later rows.
+  // If the rows created up to `until` still differ by the accepted number, only newer rows explain the new difference.
   if (total === undefined || total - notes.reduce((sum, { rows }) => sum + rows, 0) === acceptedDifference)
     return 'recent rows'
   if (kind === 'unknown') return 'totals that change'
@@ -145,7 +145,7 @@ async function readRange(comparison: Comparison, range: Span): Promise<number> {
   return ended.absent
 }
 
-/** Returns a lower bound (ms) for how late the oldest missing row is: its age at the previous comparison. */
+/** Estimates how many milliseconds late the oldest missing row appeared. The row may have been even later. */
 async function latenessMs(
   { reading: { source, plan }, comparedAt }: Comparison,
   span: Span,
@@ -153,7 +153,7 @@ async function latenessMs(
 ): Promise<number> {
   let ms = Math.max(plan.config.overlapMs, SECOND_MS)
   if (comparedAt === undefined) return ms
-  // Rows do not contain their creation time, so each request tests whether a missing row is older than 2 × `ms`.
+  // Rows do not contain their creation time. So requests look for missing rows 2 × `ms` or more before `comparedAt`.
   const since = span.since ?? (0 as Instant)
   for (let until = minusMs(comparedAt, 2 * ms); until > since; until = minusMs(comparedAt, 2 * ms)) {
     const { page } = await source.pages.read({ ...source.question, expand: [], created: { since, until } }, 1)

@@ -1,4 +1,4 @@
-/** Compares a whole report with the service. Marks rows as deleted if two reconciles in a row do not find them. */
+/** Compares a whole report with the service. Marks rows as deleted if two consecutive reconciles do not find them. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { SyncError } from '../errors.ts'
@@ -81,7 +81,7 @@ async function reconcileScope(
   return { pages: reading.pages, inserted, updated, found }
 }
 
-/** Returns keys that the previous reconcile did not find because they are before `start`. Such rows are not deleted. */
+/** Returns keys of missing rows that the service still has before `start`. Such rows must not be marked as deleted. */
 async function keysBeforeStart({ warehouse }: SyncContext, { plan, source }: Reading): Promise<readonly string[]> {
   const { declaration, scope, config } = plan
   const absent = declaration.window.required ? await warehouse.books.absentKeys(declaration.name, scope) : []
@@ -103,7 +103,7 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   if (isBounded) return
   const total = await totalNow(reading)
   if (total === (await context.warehouse.books.reconciledRows(open.reconcileId))) return
-  // The counts differ: rows were added or removed in the meantime, or rows without a creation time were not read.
+  // The counts differ. Rows without a creation time were not read, so if there are any, this reads all rows again.
   if ((await totalOfCreated(reading)).kind !== 'dated') await readUnbounded(reading)
 }
 
