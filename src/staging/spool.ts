@@ -12,7 +12,7 @@ import type { ScannedPage } from './scanPage.ts'
 export interface SpoolLimits {
   readonly loadRowsMax: number
   readonly loadBytesMax: number
-  /** The first load has at most this many bytes. The maximum doubles with each later load, up to `loadBytesMax`. */
+  /** The first load ends when it has this many bytes. The limit doubles with each later load, up to `loadBytesMax`. */
   readonly firstLoadBytesMax?: number
   /** Returns false while several pages must be in one load. Meanwhile, `add` keeps writing to a full segment. */
   readonly cutsBetweenPages?: () => boolean

@@ -1,4 +1,4 @@
-/** `tidemark certify`: tests report declarations against the sandbox, and prints which of their claims are true. */
+/** `tidemark certify`: tests declarations against the sandbox or the service, and prints which claims are true. */
 import { isOwnReport, isPerRecord, isReportName, type ReportName, reportOf, reports } from '../../../schema/index.ts'
 import type { Config } from '../../config/config.ts'
 import { loadOwnReports } from '../../config/ownReports.ts'

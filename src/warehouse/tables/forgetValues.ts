@@ -15,7 +15,7 @@ export interface PrivacyChange {
   readonly now: NewlyPrivate
 }
 
-/** Removes values that are private now. Returns whether rows changed. Throws CONFIG_INVALID if a rule has no effect. */
+/** Removes newly private values. Returns false if `now` is empty. Throws CONFIG_INVALID if a rule has no effect. */
 export async function forgetValues(sql: Sql, { report, scope, now }: PrivacyChange): Promise<boolean> {
   if (now.columns.length === 0 && !now.payload) return false
   const table = tableOf(report)
