@@ -7,7 +7,7 @@ import { markdownOf } from '../rules/markdown.ts'
 import { ROOT } from '../rules/source.ts'
 import { aPlace } from './support.ts'
 
-it('syncs the report that docs/OWN-REPORTS.md declares, and shows it like the others', async () => {
+it('syncs the report that docs/OWN-REPORTS.md declares, and shows it like the others', { tags: 'long' }, async () => {
   const { blocks } = markdownOf('OWN-REPORTS.md', await readFile(path.join(ROOT, 'docs/OWN-REPORTS.md'), 'utf8'))
   const textOf = (kind: string) => blocks.find((each) => each.kind === kind)?.text ?? ''
   await using place = await aPlace({ env: { REPORTING_CLIENT_SECRET: 'demo-secret' } })

@@ -23,7 +23,7 @@ afterAll(async () => {
 })
 
 describe('the examples', () => {
-  it('pass the type check of a strict project', async () => {
+  it('pass the type check of a strict project', { tags: 'long' }, async () => {
     const checked = await run(process.execPath, [
       path.join(ROOT, 'node_modules/typescript/bin/tsc'),
       '-p',
