@@ -54,7 +54,7 @@ export const Declaration = z.readonly(
   z.strictObject({
     /** The report's name in commands and settings. Its table has the same name. Example: `catering_orders`. */
     name: columnName,
-    /** What the rows of the report are. The comment on the table contains this text. */
+    /** A description of the report's rows, used in the comment on the table. Example: `Office reservations`. */
     meaning: word,
     /** Path after `{base_url}/reportingapi`. In a request, the identifier of an enquiry replaces `{enquiryId}`. */
     path: z.string().startsWith('/', 'must begin with /'),
@@ -88,7 +88,7 @@ export const Declaration = z.readonly(
     filters: z.readonly(z.record(z.string(), ParameterType)).default({}),
     /** The parameter that names a currency. If it is set, the report is read once for each configured currency. */
     currency: word.optional(),
-    /** Audit reports only: the report whose rows are audited. `configured`: each report in the setting `entities`. */
+    /** Audit reports only. `enquiries`: audits every enquiry. `configured`: audits reports in the setting `entities`. */
     perRecord: z.readonly(z.strictObject({ follows: z.enum(['enquiries', 'configured']) })).optional(),
   }),
 )
@@ -128,6 +128,6 @@ export const many = (field: string): Collection => ({ field, holds: 'many' })
 /** Returns a collection: `field` of each row contains one object, or null. */
 export const one = (field: string): Collection => ({ field, holds: 'one' })
 
-/** Returns a collection of many items for each of these `expand` flags, in the field of the same name. */
+/** Returns `many(flag)` for each `expand` flag. The flag and the field with the array must have the same name. */
 export const manyOf = <const F extends readonly string[]>(...flags: F): Record<F[number], Collection> =>
   Object.fromEntries(flags.map((flag) => [flag, many(flag)])) as Record<F[number], Collection>

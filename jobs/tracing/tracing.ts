@@ -13,7 +13,7 @@ type Env = Readonly<Record<string, string | undefined>>
 
 const isTrue = (value: string | undefined): boolean => value?.trim().toLowerCase() === 'true'
 
-/** Returns whether the standard OTEL variables ask for traces, and for OTLP if they name an exporter. */
+/** Returns whether the standard OTEL variables ask for traces. If they name exporters, one of them must be OTLP. */
 export function wantsTraces(env: Env): boolean {
   if (isTrue(env['OTEL_SDK_DISABLED'])) return false
   const exporter = env['OTEL_TRACES_EXPORTER']?.trim() ?? ''

@@ -110,7 +110,7 @@ export function learnWalked(given: Case): PagingProfile {
   return isPaged && walk.repeats === 0 && walk.distinct > walk.firstRows ? learnFull(given) : given.profile
 }
 
-/** Returns the profile after two walks agree. If their last page has `fullPageRows` rows, that number was too low. */
+/** Raises `fullPageRows` if the last page of two agreeing walks would count as full although other pages are longer. */
 export function learnAgreed({ profile, seen: { walk } }: Case): PagingProfile {
   const { fullPageRows = Number.POSITIVE_INFINITY, longestOfRun } = profile
   const isOutdated = walk.lastRows >= fullPageRows && walk.lastRows < longestOfRun
@@ -221,7 +221,7 @@ export function finerParts(given: Case): readonly Span[] | undefined {
   return splitByTotal(span, Math.max(walk.leastTotal, walk.rows), plannedRows(walk.pageRows))
 }
 
-/** Returns the next walk's page size. A smaller page tests page numbers, and a larger page may fit all rows. */
+/** Returns the next walk's page size. If rows repeat or a page is refused, tries a smaller page or one for all rows. */
 export function nextSize(given: Case): number {
   const { profile, slice, terms, seen } = given
   const { walk } = seen

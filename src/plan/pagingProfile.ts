@@ -49,7 +49,7 @@ export const sawLoweredClamp = (profile: PagingProfile, rows: number): PagingPro
   wholeRows: Math.min(profile.wholeRows, rows),
 })
 
-/** Returns the profile after requests for smaller spans have proven that a response of `rows` rows is complete. */
+/** Raises `wholeRows` to `rows`. Requests for parts of the span found no rows that this response lacked. */
 export const sawWhole = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   wholeRows: Math.max(profile.wholeRows, rows),

@@ -50,7 +50,7 @@ export interface Findings {
   readonly firstNumber?: 'asked'
   /** `unclear`: page 0 has rows, but rows have moved since the walk, so it may not be the first page. */
   readonly pageZero?: 'asked' | 'unclear'
-  /** The last page or, if the rows exceed one load, how to cut the span. `not found`: the result was unclear. */
+  /** The last page, or how to split a span that is too large for one load. `not found`: the search was inconclusive. */
   readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'
   readonly counted?: Walk
   /** True if a probe found rows that the walk did not return. */
@@ -80,7 +80,7 @@ export interface Evidence {
   readonly claim: Claim
   readonly sentNumber: number
   readonly found: Findings
-  /** True if the service refused one large page with all rows, which was the last way to prove the slice complete. */
+  /** True if the service refused a request for all rows on one large page. Tidemark then gives up on the slice. */
   readonly isRefused?: boolean
 }
 

@@ -1,6 +1,6 @@
 /** Names and limits shared by the code that writes staged lines and the SQL that reads them. */
 
-/** The first two fields of each staged row: its ordinal, and its shape (which fields the row has). */
+/** Staging writes two fields before each row's own fields: the row's ordinal, and its shape (which fields it has). */
 export const ORDINAL_FIELD = '#'
 export const SHAPE_FIELD = '$'
 

@@ -73,7 +73,7 @@ export class Walk {
     return this.#kind.keyed ? this.keys.size + this.#withoutKey : this.rows
   }
 
-  /** Returns how many rows a full page has: the response's `pageSize` or, if there are fewer, the rows on page 1. */
+  /** Returns how many rows a full page has: the smaller of the response's `pageSize` and page 1's row count. */
   get pageRows(): number {
     return Math.max(1, Math.min(this.#pageSizeOfAnswer ?? this.firstRows, this.firstRows))
   }

@@ -16,7 +16,7 @@ export const Warrant = z.object({
   misfits: z.number(),
   not_running_because: z.string().nullable(),
 })
-/** The completeness of one report that a statement reads. */
+/** How complete one report's tables are. A query returns a warrant for each report that its statement reads. */
 export interface Warrant extends z.infer<typeof Warrant> {}
 
 /** SQL that lists the reports that a statement reads. Example: `events` for the child table `events__meeting_rooms`. */

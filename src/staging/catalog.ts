@@ -57,7 +57,7 @@ export class ObjectCatalog {
   readonly shapes: (readonly string[])[] = []
   root = rootNode()
   readonly #byName = new Map<string, CatalogField>()
-  /** Staged names in use, in lower case. Each line also has the two fields `ORDINAL_FIELD` and `SHAPE_FIELD`. */
+  /** Field names already used in staged rows, in lower case. Staging adds the first two fields to every row. */
   readonly #stagedNames = new Set([ORDINAL_FIELD, SHAPE_FIELD])
   readonly #shapeNumbers = new Map<string, number>()
   readonly #collections: ReadonlySet<string>

@@ -117,7 +117,7 @@ async function wrongRanges({ reading, until: end }: Comparison, notes: readonly 
 const totalUpTo = (reading: Reading, until: Instant): Promise<number | undefined> =>
   totalNow(reading, { created: { since: undefined, until } })
 
-/** Reads the range in slices of about a page, and stores their counts. Returns how many stored rows are absent. */
+/** Rereads a range in slices of about a page. Returns how many of its stored rows the service did not return. */
 async function readRange(comparison: Comparison, range: Span): Promise<number> {
   const { context, reading, until } = comparison
   const { warehouse, clock, fence } = context

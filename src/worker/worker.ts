@@ -68,7 +68,7 @@ export async function runWorker(shell: WorkerShell, options: WorkerOptions): Pro
   const consumers = new JobConsumers({ store, clock, log, locks })
   let pulls = false
   const startPulling = () => {
-    // Workers of a shared lake do not pull for each other: the loading worker could not read another worker's files.
+    // Workers that share a lake each pull for themselves, because they cannot read rows that another worker staged.
     if (!pulls && roles.has('pull') && !sharesQueue(config)) {
       makePrivateFolder(config.staging)
       consumeWindows(consumers, { requests, client, clock, settings: settingsOf(config), observe })

@@ -99,7 +99,7 @@ reports:
   audit_entries: { entities: [{ entity_id: ${ENTITY_IDS.events}, follows: events }] }
 `
 
-/** Starts a worker in this process. Returns the address of its console when the worker owns the warehouse. */
+/** Starts a worker in this process. Waits until the worker owns the warehouse, then returns its console's address. */
 async function startWorker(tidemark: Tidemark, { clock, stop: { signal } }: Shell): Promise<string> {
   const worker = tidemark.startWorker({ signal })
   worker.catch(() => undefined)

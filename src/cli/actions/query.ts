@@ -37,7 +37,7 @@ export const query: Action<QueryOptions, string> = async (shell, options, sql) =
 /** Returns 0 if the file does not exist, or if this user can't reach it: readers need no access to the warehouse. */
 const timeOf = (file: string): number => attempt(() => statSync(file).mtimeMs, 0)
 
-/** Warns if the copy differs from the warehouse, such as after a move. Opens neither if the copy's file is newer. */
+/** Warns if the copy lacks loads or belongs to another warehouse. Skips the check if the copy's file is newer. */
 async function warnOfOldCopy({ err }: Shell, { config }: CommandOptions): Promise<void> {
   if (config.lake !== undefined || timeOf(config.warehouse) <= timeOf(config.published)) return
   const { findDifference } = await import('../check/files.ts')

@@ -91,7 +91,7 @@ export class Difference {
     return missingFrom(without, missing)
   }
 
-  /** Reads the spans without deleted rows. If `withDeleted` is set, reads deleted rows too and adds all rows to it. */
+  /** Reads the spans without their deleted rows. If `withDeleted` is set, reads all rows and adds them to that sink. */
   async #slices(
     spans: readonly Span[],
     { withDeleted, rowsExpected }: { readonly withDeleted?: RowSink; readonly rowsExpected?: number } = {},

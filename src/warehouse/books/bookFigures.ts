@@ -13,7 +13,7 @@ export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR lis
 /** SQL that is true for a mark if all rows up to the mark were read. In the query, `m` must be `tidemark.marks`. */
 export const IS_READ_UP_TO = `m.mark IN (${READ_UP_TO.map(text).join(', ')})`
 
-/** Query for the time up to which all currencies of a report were read. For audits, the newest mark of a trail. */
+/** SQL for the time up to which all currencies of a report were read or, for audits, the newest mark of any trail. */
 export const REPORT_MARKS = `
   SELECT m.report, CASE WHEN bool_or(m.mark = 'since') THEN max(m.value)
     WHEN count(*) >= coalesce(any_value(len(s.scopes)), 0) THEN min(m.value) END AS mark

@@ -6,7 +6,7 @@ import { type Sql, text, type WithNulls, withoutNulls } from '../database/sql.ts
 export interface PagingPlace {
   readonly report: ReportName
   readonly pageSize: number
-  /** The profile that was stored when the walk began. If it is still stored, the new profile replaces it. */
+  /** The profile that was stored when the walk began. Replaced by the new one, unless another walk has changed it. */
   readonly knew?: PagingProfile
 }
 

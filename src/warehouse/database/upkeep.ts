@@ -32,7 +32,7 @@ export interface LakeUpkeep {
   readonly ended_at: string | null
   readonly before: LakeFigures
   readonly after: LakeFigures | null
-  /** Number of steps that failed or did not begin in time. The next upkeep tries them again. */
+  /** Number of steps that failed or did not begin in time. The next run of the upkeep retries them. */
   readonly left: number
   readonly failed: readonly string[]
 }
@@ -41,7 +41,7 @@ export interface UpkeepOptions {
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>
   readonly snapshotsMs: number
   readonly signal: AbortSignal
-  /** True if an operator requested this upkeep, which then starts even if the last upkeep has only just ended. */
+  /** True if an operator requested the upkeep. Then it starts even if the previous run of the upkeep has just ended. */
   readonly isOrdered?: boolean
 }
 

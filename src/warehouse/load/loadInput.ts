@@ -103,7 +103,7 @@ interface ReconcileLoad extends RunLoad<'reconcile'> {
 
 export interface AuditLoad extends RunLoad<'audit'> {
   readonly entryWindows: readonly EntryWindow[]
-  /** The times at which trails were read. Example: `[{ scope: '3:1001', at }]` for record 1001 of entity 3. */
+  /** The times at which audit trails were read. Example: `[{ scope: '3:1001', at }]` for record 1001 of entity 3. */
   readonly audited: readonly AuditedRecord[]
 }
 

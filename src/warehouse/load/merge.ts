@@ -119,7 +119,7 @@ function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumn
     ELSE ${isNewerSql(report, [fresh, stored], kind === 'backfill' || kind === 'retry' ? '>' : '>=')} END`
 }
 
-/** SQL that is true if a row stays deleted when a new version has no flag. Rows that were deleted by absence do not. */
+/** SQL that is true if a row stays deleted when a new version has no flag. A row deleted by absence is restored. */
 const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
 /** Returns SQL that is true if a row is deleted: by its flag or, without a flag, by `gone_keys` or `staysDeleted`. */

@@ -27,7 +27,7 @@ export function versionOf(report: Declaration, columns: readonly string[], names
 export const isLaterSql = (one: Pick<RowSide, 'askedAt'>, other: RowNames, settleMs: number): string =>
   `${one.askedAt} > ${other.observedAt} + INTERVAL ${settleMs + CLOCK_GRAIN_MS} MILLISECONDS`
 
-/** Returns SQL that is true if the first row is newer. With `>=`, it is also newer if both have the same times. */
+/** Returns SQL that is true if the first row is newer or, with `>=`, if both rows have the same times. */
 export function isNewerSql(report: Declaration, sides: readonly [RowSide, RowSide], newer: '>' | '>='): string {
   const [one, other] = sides
   const [ones, others] = sides.map((side) => versionOf(report, side.columns, side))

@@ -21,9 +21,9 @@ export interface WindowComparison {
   readonly extra: Deviation
   /** False if extra rows can't be found, because the report's rows have no modification time. */
   readonly seesExtra: boolean
-  /** Number of rows in the readers' table that the service did not return and that have no modification time. */
+  /** Number of rows in the published copy that the service did not return and that have no modification time. */
   readonly unmatched: number
-  /** Number of rows in the readers' table that are not deleted. */
+  /** Number of rows in the published copy, not counting deleted rows. */
   readonly held: number
 }
 

@@ -13,7 +13,7 @@ const LOCK = '.tidemark-export.lock'
 export const SPILL = '.tidemark-export.spill'
 const MARKER_TEXT = `This folder is written by "tidemark export". ${MANIFEST} names the files that belong together; other files come and go.\n`
 
-/** Creates and locks the folder until disposal. Throws EXPORT_REFUSED if it has others' files or is already locked. */
+/** Creates and locks the folder; disposal unlocks it. Throws EXPORT_REFUSED if it is locked or has unrelated files. */
 export async function claimFolder(to: string): Promise<AsyncDisposable> {
   makeFolder(to)
   await checkOwn(to)

@@ -158,7 +158,7 @@ export async function recordChanges(sql: Sql, place: ChangePlace, all: readonly 
   return changes
 }
 
-/** Returns only changes that are not stored yet, because each load reports every field without a column again. */
+/** Returns only new changes. Every load reports its fields without a column, even if an earlier load reported them. */
 async function changesNotStored(sql: Sql, table: string, changes: readonly ColumnChange[]) {
   if (changes.every((change) => 'column' in change)) return changes
   const rows = await sql.rows<{ field: string; change: string }>(`
