@@ -29,7 +29,7 @@ export function addCommands(program: Command, shell: Shell, done: Done): void {
     command.addHelpText('after', `\nExamples:\n${examples}`)
     command.action(async (given: unknown) => {
       const { config: file, ...own } = command.opts<{ config?: string }>()
-      const load = (instead?: Override) => configOf(shell, file, instead)
+      const load = (override?: Override) => configOf(shell, file, override)
       const configured = isConfigured === 'later' ? { load } : isConfigured && { config: await load() }
       const run = await action()
       done(await run(shell, { ...own, ...configured } as never, given as never))
@@ -37,9 +37,9 @@ export function addCommands(program: Command, shell: Shell, done: Done): void {
   }
 }
 
-async function configOf({ env, cwd }: Shell, file: string | undefined, instead: Override = {}): Promise<Config> {
+async function configOf({ env, cwd }: Shell, file: string | undefined, override: Override = {}): Promise<Config> {
   const { loadConfig } = await import('../config/config.ts')
-  return loadConfig({ env, cwd, instead, ...(file !== undefined && { file }) })
+  return loadConfig({ env, cwd, override, ...(file !== undefined && { file }) })
 }
 
 /** A printed table shows at most this many rows unless `--limit` is used. CSV and JSON always include all rows. */

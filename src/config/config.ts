@@ -25,7 +25,7 @@ async function readConfig(given: ConfigSources): Promise<{ readonly config: Conf
   const yaml = parseYaml(sources.text)
   if (yaml.malformed.length > 0)
     throw configInvalid(yaml.malformed.map(({ line, problem }) => ({ where: `${fileLabel}:${line}`, problem })))
-  const merged = withEnvironment(flatSettings(yaml.value), env, given.instead)
+  const merged = withEnvironment(flatSettings(yaml.value), env, given.override)
   const to = typeof valueAt(yaml.value, ['warehouse']) === 'object' ? 'warehouse.' : 'lake_'
   const lineOf = ([key, ...path]: Path) => yaml.lineOf([...`${key}`.replace(/^lake_/, to).split('.'), ...path])
   const whereOf = (path: Path): string =>
@@ -36,7 +36,7 @@ async function readConfig(given: ConfigSources): Promise<{ readonly config: Conf
   const parsed = rawConfig().safeParse(merged.value)
   const raw = parsed.data as RawConfig | undefined
   const problemOf = ({ at, problem }: Finding) => ({ where: typeof at === 'string' ? at : whereOf(at), problem })
-  const isMove = given.instead?.['warehouse'] !== undefined
+  const isMove = given.override?.['warehouse'] !== undefined
   const problems = [
     ...findingsOf(parsed.error)
       .map(problemOf)

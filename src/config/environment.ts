@@ -72,17 +72,17 @@ export const variableOf = (path: Path): string | undefined =>
 /** Settings overridden by options. Example: `{ warehouse: ['--to', './new.duckdb'] }`. Undefined removes a setting. */
 export type Override = Readonly<Record<string, readonly [option: string, value: string | undefined]>>
 
-/** Returns the file's settings, overridden by environment variables. `instead` overrides both. */
-export function withEnvironment(fileValue: unknown, env: Environment, instead: Override = {}) {
+/** Returns the file's settings, overridden by environment variables. `override` wins over both. */
+export function withEnvironment(fileValue: unknown, env: Environment, override: Override = {}) {
   const applied = variables.filter(({ name }) => env[name] !== undefined)
   const whole = applied.reduce<unknown>(
     (whole, variable) => withValueAt(whole, variable.path, valueOf(variable, env)),
     fileValue ?? {},
   )
-  const replaced = Object.fromEntries(Object.entries(instead).map(([key, [, value]]) => [key, value]))
+  const replaced = Object.fromEntries(Object.entries(override).map(([key, [, value]]) => [key, value]))
   /** Returns the option or variable that set this value. Example: TIDEMARK_CURRENCIES for `['currencies', 0]`. */
   const variableAt = (path: Path) =>
-    instead[`${path[0]}`]?.[0] ??
+    override[`${path[0]}`]?.[0] ??
     applied.find((variable) => variable.path.every((step, index) => path[index] === step))?.name
   return { value: isMap(whole) ? { ...whole, ...replaced } : whole, variableAt }
 }

@@ -12,7 +12,7 @@ export interface ConfigSources {
   readonly file?: string
   readonly env: NodeJS.ProcessEnv
   readonly cwd: string
-  readonly instead?: Override
+  readonly override?: Override
 }
 
 export type Sources = Awaited<ReturnType<typeof readSources>>

@@ -10,7 +10,7 @@ import {
 } from '../../src/plan/pagingProfile.ts'
 import { Walk } from '../../src/plan/walk.ts'
 
-interface Told {
+interface Envelope {
   readonly totalCount?: number
   readonly pageSize?: number
 }
@@ -18,9 +18,9 @@ interface Told {
 const aWalk = (keyed: boolean) => new Walk({ keyed, rowsAsked: 500, usualPageSize: 500 })
 
 /** A walk that saw these keys page by page, in this order of pages. */
-function walked(pages: readonly (readonly number[])[], told: Told = {}): Walk {
+function walked(pages: readonly (readonly number[])[], envelope: Envelope = {}): Walk {
   const state = aWalk(true)
-  for (const [n, keys] of pages.entries()) state.saw({ pageNumber: n + 1, rowCount: keys.length, keys, ...told })
+  for (const [n, keys] of pages.entries()) state.saw({ pageNumber: n + 1, rowCount: keys.length, keys, ...envelope })
   return state
 }
 
@@ -36,9 +36,9 @@ describe('a walk', () => {
   it('of an envelope calls for just the pages that its total needs, and meets it', () => {
     fc.assert(
       fc.property(somePages, ({ pages, rows, size }) => {
-        const told = { totalCount: rows, pageSize: size }
-        expect(walked(pages.slice(0, 1), told).lastPageByTotal).toBe(pages.length)
-        const whole = walked(pages, told)
+        const envelope = { totalCount: rows, pageSize: size }
+        expect(walked(pages.slice(0, 1), envelope).lastPageByTotal).toBe(pages.length)
+        const whole = walked(pages, envelope)
         expect([whole.meetsTotal, whole.rows, whole.distinct, whole.repeats]).toEqual([true, rows, rows, 0])
         expect(whole.isLastPageFull).toBe(rows > 0 && rows % size === 0)
       }),
@@ -65,35 +65,35 @@ describe('a walk', () => {
   })
 
   it('does not add up when a row without a key may have come on two pages, in the place of one that never came', () => {
-    const told = { totalCount: 4, pageSize: 2 }
+    const envelope = { totalCount: 4, pageSize: 2 }
     const state = aWalk(true)
-    state.saw({ pageNumber: 1, rowCount: 2, keys: [1], keyless: ['{}'], ...told })
-    state.saw({ pageNumber: 2, rowCount: 2, keys: [2], keyless: ['{}'], ...told })
+    state.saw({ pageNumber: 1, rowCount: 2, keys: [1], keyless: ['{}'], ...envelope })
+    state.saw({ pageNumber: 2, rowCount: 2, keys: [2], keyless: ['{}'], ...envelope })
     expect([state.distinct, state.meetsTotal]).toEqual([4, false])
     const other = aWalk(true)
-    other.saw({ pageNumber: 1, rowCount: 2, keys: [1], keyless: ['{}'], ...told })
-    other.saw({ pageNumber: 2, rowCount: 2, keys: [2], keyless: ['{"id":null}'], ...told })
+    other.saw({ pageNumber: 1, rowCount: 2, keys: [1], keyless: ['{}'], ...envelope })
+    other.saw({ pageNumber: 2, rowCount: 2, keys: [2], keyless: ['{"id":null}'], ...envelope })
     expect(other.meetsTotal).toBe(true)
   })
 
   it('does not add up when a row is missing, comes twice, or the total changed between pages', () => {
-    const told = { totalCount: 4, pageSize: 2 }
-    expect(walked([[1, 2], [3]], told).meetsTotal).toBe(false)
+    const envelope = { totalCount: 4, pageSize: 2 }
+    expect(walked([[1, 2], [3]], envelope).meetsTotal).toBe(false)
     expect(
       walked(
         [
           [1, 2],
           [2, 3],
         ],
-        told,
+        envelope,
       ).meetsTotal,
     ).toBe(false)
-    expect(walked([[1, 2], [3, 4], [4]], told).meetsTotal).toBe(false)
+    expect(walked([[1, 2], [3, 4], [4]], envelope).meetsTotal).toBe(false)
     const state = aWalk(true)
     state.saw({ pageNumber: 1, rowCount: 2, keys: [1, 2], totalCount: 3 })
     state.saw({ pageNumber: 2, rowCount: 2, keys: [3, 4], totalCount: 4 })
     expect([state.totalCount, state.meetsTotal]).toEqual([undefined, false])
-    expect(walked([[1, 2]]).meetsTotal, 'no total was told').toBe(false)
+    expect(walked([[1, 2]]).meetsTotal, 'the response has no total').toBe(false)
   })
 
   it('counts rows without a key one by one', () => {

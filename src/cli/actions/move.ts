@@ -18,7 +18,7 @@ import { counted, duration } from '../layout.ts'
 import type { Action, Shell } from '../shell.ts'
 
 interface MoveOptions extends Readonly<Record<'data' | 'endpoint' | 'region', string | undefined>> {
-  readonly load: (instead?: Override) => Promise<Config>
+  readonly load: (override?: Override) => Promise<Config>
   readonly to: string
   readonly json?: boolean
 }
