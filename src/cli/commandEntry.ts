@@ -9,7 +9,7 @@ export interface CommandEntry {
   readonly summary: string
   readonly argument?: readonly [syntax: string, description: string]
   readonly options?: readonly Option[]
-  /** False: the command has no `--config`. `later`: its action calls `load` only if it needs the file. */
+  /** False: the command reads no configuration. `later`: its action reads it. */
   readonly isConfigured?: false | 'later'
   readonly examples: string
   readonly action: () => Promise<Action<never, never>>
@@ -25,7 +25,7 @@ export const JSON_DOCUMENT = option('--json', 'print one JSON document')
 export const JSON_AT_END = option('--json', 'print one JSON document at the end')
 export const QUIET = option('--quiet', 'print nothing unless something fails')
 
-/** The sandbox prefers this port, so that its address stays the same. If it is in use, a free port is chosen. */
+/** Preferred, so that the sandbox's address stays the same. */
 export const PORT_PREFERRED = 7_800
 
 function numberParser(form: RegExp, what: string, max = Infinity): (text: string) => number {

@@ -7,7 +7,7 @@ import type { CommandOptions, ExitCode, Shell } from './shell.ts'
 
 type OutputOptions = Pick<CommandOptions, 'json' | 'quiet'>
 
-/** Opens the log and the progress view. `keep` receives every log line, even if the line is not printed. */
+/** Passes every log line to `keep`, even if the line is not printed. */
 export function openOutputs(
   { err, clock, env }: Shell,
   { json = false, quiet = false }: OutputOptions,
@@ -27,7 +27,6 @@ export interface CommandResult {
   readonly text: (width: number) => string
 }
 
-/** Prints the document with `--json`, otherwise the text. With `--quiet`, prints the text only after a failure. */
 export function print({ out }: Shell, { json, quiet }: OutputOptions, result: CommandResult): ExitCode {
   const { failed = false, document, text } = result
   if (json === true) out.write(`${JSON.stringify(document, undefined, 2)}\n`)

@@ -42,7 +42,7 @@ async function configOf({ env, cwd }: Shell, file: string | undefined, override:
   return loadConfig({ env, cwd, override, ...(file !== undefined && { file }) })
 }
 
-/** A printed table shows at most this many rows unless `--limit` is used. CSV and JSON always include all rows. */
+/** The default of `--limit`. CSV and JSON have no limit. */
 const ROWS_SHOWN = 200
 
 const SCHEMA_FORMATS: readonly SchemaOptions['format'][] = ['sql', 'markdown', 'dbt', 'typescript', 'json-schema']

@@ -1,11 +1,11 @@
 /** Adds `npx` and `--config` to commands in messages if the user typed them, so that users can paste the commands. */
 import type { Output, Shell } from './shell.ts'
 
-/** These commands print data or quoted text, so `withWholeHints` must not change their standard output. */
+/** Standard output of these commands is data, which must not change. */
 const PRINT_DATA = ['changes', 'export', 'logs', 'mcp', 'new-report', 'query', 'schema']
 const WITHOUT_CONFIG = ['demo', 'init', 'new-report', 'sandbox']
 
-/** Matches the first two words of a Tidemark command quoted in a message, such as `tidemark sync`. */
+/** Matches the start of a quoted command, such as `tidemark sync`. */
 const COMMAND = /(?<=["`]|(?:Run|with): )tidemark (\S+?)(?=["`\s]|$)/gm
 
 export function withWholeHints(shell: Shell, args: readonly string[]): Shell {
@@ -14,7 +14,7 @@ export function withWholeHints(shell: Shell, args: readonly string[]): Shell {
   const at = args.findIndex((each) => /^--config(?:=|$)/.test(each))
   const file = /=(.*)/s.exec(args[at] ?? '')?.[1] ?? args[at + 1] ?? ''
   const config = at < 0 ? '' : ` --config ${/^[\w./@:+-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`}`
-  // Adds no `--config` to a hint to run `move`: the file may already name the new warehouse.
+  // For `move`, the file may already name the new warehouse.
   const withoutConfig = args.includes('move') ? WITHOUT_CONFIG : [...WITHOUT_CONFIG, 'move']
   const complete = (text: string): string =>
     text.replaceAll(COMMAND, (_, name: string) =>

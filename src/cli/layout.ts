@@ -15,9 +15,9 @@ export const line = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ')
 
 export interface Column {
   readonly head: string
-  /** If undefined, columns of numbers are aligned right and all others left. */
+  /** Default: right for columns of numbers, left for others. */
   readonly align?: 'left' | 'right'
-  /** On a narrow terminal, the table leaves out this column: always, or only if all its values are 0. */
+  /** Leaves the column out on a narrow terminal: always, or if all values are 0. */
   readonly narrow?: 'hide' | 'hide zeros'
 }
 
@@ -26,13 +26,12 @@ const EDGES = ['top', 'bottom', 'left', 'right'].flatMap((edge) =>
 )
 const RULES_ONLY = { ...Object.fromEntries(EDGES.map((edge) => [edge, ''])), mid: '─', 'mid-mid': '──', middle: '  ' }
 
-/** Returns how many characters fit on a line. Files and pipes have no limit. */
 export const widthOf = ({ isTerminal, columns }: Output): number => (isTerminal ? columns : Number.POSITIVE_INFINITY)
 
 export const zeroColumns = (...heads: readonly string[]): Column[] =>
   heads.map((head) => ({ head, narrow: 'hide zeros' }))
 
-/** Draws a table. If it is wider than `width`, drops `narrow` columns. If still too wide, lists values line by line. */
+/** Returns a table. If it is too wide, drops `narrow` columns. */
 export function table(
   columns: readonly (string | Column)[],
   rows: readonly (readonly (string | number)[])[],
@@ -69,7 +68,6 @@ function drawTable(columns: readonly Column[], rows: readonly (readonly string[]
   return `${drawn.toString().replaceAll(/ +$/gm, '')}\n`
 }
 
-/** Returns one line for each value, or several lines for a long value. Leaves out empty values. */
 function valueLines(columns: readonly Column[], rows: readonly (readonly string[])[], width: number): string {
   const indent = Math.max(...columns.map(({ head }) => head.length)) + 2
   const blocks = rows.map((row) =>
@@ -96,7 +94,6 @@ const COLOURS = new Map<string, Colour>(
 )
 const STATES = new RegExp(`^(\\S+ +)(${[...COLOURS.keys()].join('|')})(?= |$)`, 'gm')
 
-/** Colours the states in the second column, unless the output is not a terminal or the variable NO_COLOR is set. */
 const withColours = (text: string): string =>
   text.replaceAll(
     STATES,
@@ -114,7 +111,7 @@ function wordLines(text: string, width: number): string[] {
   return lines
 }
 
-/** Returns, for example, `events failed: … what to do: …`. Returns an empty string if `problem` is undefined. */
+/** Returns, for example, `events failed: … what to do: …`. */
 export const problemText = (
   subject: string,
   problem: Pick<Problem, 'code' | 'message' | 'cure'> | undefined,
@@ -130,7 +127,7 @@ interface Failure {
   readonly error?: Pick<Problem, 'code' | 'message' | 'cure'> | null | undefined
 }
 
-/** Returns the problems of reports. Those with the same text become one: `events, budgets failed: …`. */
+/** Combines equal problems: `events, budgets failed: …`. */
 export function problemsText(outcomes: readonly Failure[]): string {
   const alike = Map.groupBy(outcomes, ({ report, error, state }) =>
     problemText(report, error ?? undefined, state).slice(report.length),
@@ -138,7 +135,7 @@ export function problemsText(outcomes: readonly Failure[]): string {
   return [...alike].map(([text, all]) => text && all.map(({ report }) => report).join(', ') + text).join('')
 }
 
-/** Removes the subject, such as `events: `, because the caller has already printed it. */
+/** Removes the subject, such as `events: `. */
 export const withoutSubject = (message: string, subject: string): string =>
   message.startsWith(`${subject}: `) ? message.slice(subject.length + 2) : message
 

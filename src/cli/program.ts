@@ -29,15 +29,15 @@ function parsable(args: readonly string[], program: Command): readonly string[] 
   const [first, asked] = args
   if (first === undefined) return ['--help']
   const known = ['help', ...program.commands.map((command) => command.name())]
-  // Turns `help syncc` into `syncc`. The parser then reports an unknown command and suggests `sync`.
+  // For `help syncc`, the parser then suggests `sync`.
   if (first === 'help' && asked !== undefined && !asked.startsWith('-') && !known.includes(asked)) return [asked]
   return sqlLast(args)
 }
 
-/** Matches SQL that begins with a comment, such as `-- total`. An option would have no white space. */
+/** Matches SQL such as `-- total`, but no option. */
 const BEGINS_WITH_COMMENT = /^--[^\s=]*\s/
 
-/** Moves SQL that begins with a comment after the argument `--`. Otherwise, the parser would take it for an option. */
+/** The parser would take SQL that begins with a comment for an option. */
 function sqlLast(args: readonly string[]): readonly string[] {
   const at = args.findIndex((each) => each === '--' || BEGINS_WITH_COMMENT.test(each))
   const sql = args[at]
@@ -45,7 +45,7 @@ function sqlLast(args: readonly string[]): readonly string[] {
   return [...args.slice(0, at), ...args.slice(at + 1), '--', sql]
 }
 
-/** Returns the parser of all commands. After a command has run, the parser calls `done` with its exit code. */
+/** Returns the parser, which calls `done` with the command's exit code. */
 export function programOf(shell: Shell, done: Done): Command {
   const program = new Command('tidemark')
     .description('Keeps a DuckDB warehouse in step with a reporting service.')

@@ -56,7 +56,7 @@ export function liveProgress(out: Output, clock: Clock): ProgressView & { write(
   }
 }
 
-/** Returns, for example, `events  12 pages  6,000 rows  850 rows/s`. Drops the last parts to fit in `width`. */
+/** Returns, for example, `events  12 pages  6,000 rows  850 rows/s`. */
 export function progressLine(progress: Progress, elapsedMs: number, width = Number.POSITIVE_INFINITY): string {
   const { report, pages, rows, rowsExpected, windows } = progress
   const rate = elapsedMs < REDRAW_MS ? undefined : (rows / elapsedMs) * 1_000

@@ -8,7 +8,7 @@ import type { Output } from './shell.ts'
 
 export interface ResultPrinter {
   readonly take: TakeRows
-  /** Ends the output. Tables and JSON documents end with `warrants`: how complete the query's reports are. */
+  /** `warrants` describe how complete the query's reports are. */
   end(columns: readonly string[], warrants?: readonly Warrant[]): void
 }
 
@@ -20,7 +20,7 @@ const CELL_CHARS_MAX = 80
 export function tablePrinter(out: Output, rowsMax: number): ResultPrinter {
   const rows: (readonly Cell[])[] = []
   return {
-    // Takes one more row than the table shows. If there is such a row, a note about further rows is printed.
+    // One row more than the table shows means that rows are left out.
     take: async (piece) => {
       rows.push(...piece.slice(0, rowsMax + 1 - rows.length))
       return rows.length <= rowsMax
@@ -51,7 +51,7 @@ function shownText(cell: Cell): string {
   return text.length > CELL_CHARS_MAX ? `${text.slice(0, CELL_CHARS_MAX - 1)}…` : text
 }
 
-/** Replaces control characters with escape sequences such as `\n`, because they would break the table. */
+/** Control characters would break the table. */
 const visible = (text: string): string =>
   text.replaceAll(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1))
 
@@ -74,7 +74,7 @@ export function csvPrinter(out: Output): ResultPrinter {
 
 const csvLine = (fields: readonly string[]): string => `${fields.join(',')}\n`
 
-/** Returns an empty field for NULL, but `""` for an empty string, so that programs can distinguish the two. */
+/** An empty field is NULL, and `""` is an empty string. */
 function csvText(cell: Cell): string {
   if (cell === null) return ''
   return cell.text === '' ? '""' : quoted(cell.text)
@@ -82,7 +82,7 @@ function csvText(cell: Cell): string {
 
 const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
 
-/** Prints an array of rows or, if `hasWarrants`, `{"rows":[…],"reports":[…]}` with the warrants in `reports`. */
+/** With warrants, prints `{"rows":[…],"reports":[…]}`, otherwise an array. */
 function jsonPrinter(out: Output, hasWarrants: boolean): ResultPrinter {
   const head = hasWarrants ? '{"rows":[' : '['
   let written = 0

@@ -5,10 +5,9 @@ import type { Stop } from './stop.ts'
 
 export interface Output {
   write(text: string): void
-  /** Waits until the reader has received the output. Otherwise, output for a slow pipe would pile up in memory. */
+  /** Waits for a slow reader, so that output does not fill the memory. */
   drained(): Promise<void>
   readonly isTerminal: boolean
-  /** The width of the terminal in characters, or 200 if the output is not a terminal. */
   readonly columns: number
 }
 
@@ -22,7 +21,7 @@ export interface Shell {
   readonly isInteractive: boolean
 }
 
-/** 1: failure. 2: wrong configuration or usage (product contract §7). 3: `wait` found a report paused or off. */
+/** 1: failure. 2: wrong configuration or usage. 3: `wait` found a report paused or off. */
 export type ExitCode = 0 | 1 | 2 | 3
 
 export type Done = (code: ExitCode) => void
@@ -33,7 +32,7 @@ export interface CommandOptions {
   readonly quiet?: boolean
 }
 
-/** What a command does. `given` is the value of its argument, such as the names of reports. */
+/** `given` is the command's argument, such as the names of reports. */
 export type Action<Options = CommandOptions, Given = readonly string[]> = (
   shell: Shell,
   options: Options,
@@ -43,7 +42,7 @@ export type Action<Options = CommandOptions, Given = readonly string[]> = (
 const COLUMNS_ELSEWHERE = 200
 
 export function outputOf(stream: NodeJS.WriteStream): Output {
-  // A reader such as `head` can close the pipe before the end. The process then exits without an error.
+  // A reader such as `head` can close the pipe early.
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit()
   })

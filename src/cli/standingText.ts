@@ -59,7 +59,6 @@ const MISSING_CURES: Partial<Record<OffReason, string>> = {
     "Ask the service's owner for its numbers of audited records; set reports.audit_entries.entities in tidemark.yaml.",
 }
 
-/** Returns lines that advise what to do about a report that is off, or [] if there is no advice. */
 export function offCureLines(reason: string | undefined): readonly string[] {
   const cure = MISSING_CURES[reason as OffReason]
   return cure === undefined ? [] : [`  what to do: ${cure}`]
@@ -126,7 +125,7 @@ function againText({ since, until, because, records }: NonNullable<ScopeCoverage
   return `reading again ${from} ${wholeSeconds(until)} ${reason}`
 }
 
-/** Describes how late a row was shown: `one was shown at least 7 min after its stamp` (its modification time). */
+/** Returns, for example, `one was shown at least 7 min after its stamp`. */
 export const latenessText = (report: ReportName, atLeastMs: number): string =>
   `one was shown at least ${duration(atLeastMs)} after its ${reportOf(report).newerBy.length > 0 ? 'stamp' : 'creation'}`
 

@@ -7,7 +7,7 @@ import { onAbort } from '../signals.ts'
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 type StopSignal = (typeof SIGNALS)[number]
 
-/** On Ctrl-C, both the terminal and `bin/tidemark.js` send a signal. Ignores the second one within this time. */
+/** One Ctrl-C sends two signals: from the terminal and from `bin/tidemark.js`. */
 const SAME_PRESS_MS = 500
 
 const STOPPING = 'tidemark: stopping; what is committed stays, the rest is undone. Again to quit at once.'
@@ -20,7 +20,7 @@ interface StopOptions {
   readonly quit: (code: number) => void
 }
 
-/** Installs handlers that stop the program on a signal. Disposing of the result removes them. */
+/** Installs handlers that stop the program on a signal. */
 export function catchSignals({ clock, say, quit }: StopOptions) {
   const aborting = new AbortController()
   let replacement: string | undefined
@@ -36,23 +36,23 @@ export function catchSignals({ clock, say, quit }: StopOptions) {
     stoppedMs = now
     exitCode = 128 + constants.signals[name]
     const cure = replacement ?? 'Start it again; it goes on where it stopped.'
-    // Aborts first, because this erases the progress lines. Then prints the message.
+    // The abort erases the progress lines, so the message comes after it.
     aborting.abort(new SyncError('CANCELLED', 'stopped on request', { cure }))
     if (!endsWell) say(`${replacement ?? STOPPING}\n`)
   }
   const onOrphaned = () => onSignal('SIGTERM')
   for (const name of SIGNALS) process.on(name, onSignal)
   if (process.channel !== undefined) process.once('disconnect', onOrphaned)
-  // The channel to the parent process must not keep this process alive.
+  // The channel must not keep the process alive.
   process.channel?.unref()
   const { signal } = aborting
   return {
     signal,
-    /** Returns 130 after Ctrl-C and 143 after SIGTERM. Undefined without a signal, or if a stop counts as success. */
+    /** Returns 130 after Ctrl-C, or undefined if a stop counts as success. */
     exitCode: () => (endsWell ? undefined : exitCode),
-    /** Makes a stop count as success. Commands that run until they are stopped, such as `worker`, call it. */
+    /** Makes a stop count as success, as for `worker`. */
     endsWell: () => void (endsWell = true),
-    /** Replaces the message that a stop prints, until the result is disposed. Used while a worker does the work. */
+    /** Replaces the message that a stop prints, until the result is disposed. */
     replaceMessage: (words: string): Disposable => {
       replacement = words
       return { [Symbol.dispose]: () => (replacement = undefined) }

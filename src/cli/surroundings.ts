@@ -12,14 +12,12 @@ import { problemText } from './layout.ts'
 import { type ProgressView, silentProgress } from './progress.ts'
 import type { CommandOptions, ExitCode, Shell } from './shell.ts'
 
-/** Returns a `Tidemark` with the command's configuration. Without `openLog`, it logs nothing. */
 export const tidemarkOf = (
   { clock, env }: Shell,
   { config }: Pick<CommandOptions, 'config'>,
   openLog: Host['openLog'] = () => createLog({ level: 'silent' }),
 ): Tidemark => new Tidemark({ config, clock, env, openLog })
 
-/** Returns a value for `PerformSettings.start`: a function that performs `request`. */
 export const starting =
   <R extends ActingRequest>(request: R) =>
   (tidemark: Tidemark, signal: AbortSignal) =>
@@ -27,7 +25,7 @@ export const starting =
 
 interface PerformSettings<Answer> extends CommandOptions {
   readonly start: (tidemark: Tidemark, signal: AbortSignal) => Run<Answer, PerformEvent>
-  /** If true, prints each outcome as soon as its run ends, not only in the summary. Default: true for `--json`. */
+  /** Prints each outcome when its run ends. Default: true with `--json`. */
   readonly showsOutcomes?: boolean
   readonly onPlace?: (place: Place) => void
   readonly onProgress?: (progress: Progress) => void
@@ -35,7 +33,7 @@ interface PerformSettings<Answer> extends CommandOptions {
 
 const GOES_ON = 'The worker goes on with it; "tidemark status" shows how far it is.'
 
-/** Performs an operation and prints its result. Prints a publication error too or, if the result is text, throws it. */
+/** Performs an operation, and prints its result and any publication error. */
 export async function performAndPrint<Answer extends Publication>(
   shell: Shell,
   settings: PerformSettings<Answer>,

@@ -6,9 +6,9 @@ import { cronProblem, isCron } from './cron.ts'
 import { parseDuration } from './units.ts'
 
 const EVERY_MS_MIN = 1_000
-/** The maximum of `every`: Node's timers cannot wait longer than 2^31 ms (24.8 days). */
+/** Node's timers cannot wait longer than 2^31 ms (24.8 days). */
 const EVERY_MS_MAX = 24 * DAY_MS
-/** Durations are at most ten years, so that instants computed from them stay exact integers. */
+/** Instants that are further away would not be exact integers. */
 const REACH_MS_MAX = 3_650 * DAY_MS
 
 const DURATION_FORMS = 'such as 500ms, 30s, 5m, 2h or 1d'
@@ -17,16 +17,16 @@ export type Check = (text: string) => string | undefined
 
 export const baseUrlProblem: Check = (text) => addressProblem(text, 'https://reports.example.com', /[?#]/.test(text))
 
-/** Allows a query in the address, such as `?key=…`, because many receivers of webhooks need one. */
+/** Many webhooks have a query in their address. */
 export const webhookProblem: Check = (text) => addressProblem(text, 'https://hooks.example.com/tidemark')
 
-/** Returns the bytes of a Standard Webhooks key (24 to 64 bytes), or undefined if the text is not such a key. */
+/** Returns the bytes of a Standard Webhooks key, or undefined for other text. */
 export function signingKey(secret: string): Buffer | undefined {
   const key = Buffer.from(/^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1] ?? '', 'base64')
   return key.length >= 24 && key.length <= 64 ? key : undefined
 }
 
-/** Checks the secrets of receivers. A Slack webhook's only secret is its address. */
+/** A Slack webhook's only secret is its address. */
 export const RECEIVER_SECRETS = {
   plain: (key) =>
     signingKey(key)
@@ -36,7 +36,7 @@ export const RECEIVER_SECRETS = {
   pagerduty: (key) => (/^[\w-]{16,}$/.test(key) ? undefined : 'must be the integration key of a PagerDuty service'),
 } as const satisfies Record<string, Check>
 
-/** A shorter key for hashed columns could be guessed by trying all combinations of characters. */
+/** An attacker could guess a shorter key. */
 const KEY_CHARS_MIN = 16
 
 export const hashKeyProblem: Check = (key) =>
@@ -74,10 +74,10 @@ export const fileProblem: Check = (text) => {
   return ADDRESS.test(text) ? 'must be the path of a DuckDB file; addresses are not supported' : undefined
 }
 
-/** Matches an address such as `s3://bucket`, but not a Windows drive such as `C:`. */
+/** A Windows drive such as `C:` does not match. */
 const ADDRESS = /^[a-z][a-z0-9+]+:/i
 
-/** Splits `ducklake:sqlite:FILE` or `ducklake:postgres:CONNECTION`. The connection can contain a password. */
+/** Splits `ducklake:sqlite:FILE` or `ducklake:postgres:CONNECTION`. */
 export function lakeAddress(text: string) {
   const [, catalogue, at = ''] = /^ducklake:(sqlite|postgres):(.+)$/s.exec(text) ?? []
   return catalogue === 'sqlite' || catalogue === 'postgres' ? ({ catalogue, at } as const) : undefined
@@ -94,7 +94,7 @@ export const warehouseProblem: Check = (text) => {
   return fileProblem(text)
 }
 
-/** Returns whether the text is `s3://BUCKET/PATH`, without characters that are special in DuckDB or in addresses. */
+/** Returns whether the text is `s3://BUCKET/PATH` without special characters. */
 export const isStorage = (text = ''): boolean => /^s3:\/\/[a-z0-9][a-z0-9.-]+[a-z0-9](?:\/[\w!.'()-]+)*\/?$/.test(text)
 
 export const lakeDataProblem: Check = (text) =>
@@ -140,11 +140,11 @@ export const durationProblem: Check = (text) => {
   return ms > REACH_MS_MAX ? 'must be at most 3650d' : undefined
 }
 
-/** Checks how long data is kept: at least `1d`, because runs need the history of the last day. */
+/** Requires `1d`, because runs need the history of the last day. */
 export const retentionProblem: Check = (text) =>
   durationProblem(text) ?? ((parseDuration(text) ?? 0) < DAY_MS ? 'must be at least 1d' : undefined)
 
-/** Rejects `0s`: a high-water mark always lags a little, so every report would have a notice all the time. */
+/** Rejects `0s`, because every high-water mark lags a little. */
 export const lagProblem: Check = (text) =>
   durationProblem(text) ?? (parseDuration(text) === 0 ? 'must be more than 0s, such as 1h' : undefined)
 

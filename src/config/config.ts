@@ -16,7 +16,7 @@ export { jsonSchema, type Limits } from './raw.ts'
 export type { Config, NotifyConfig, OffReason, ReportConfig, Rhythm } from './resolve.ts'
 export type { ReceiverConfig } from './secrets.ts'
 
-/** Reads YAML, declaration files, then settings. If a step has problems, throws CONFIG_INVALID with all of them. */
+/** Reads the configuration, or throws CONFIG_INVALID with its problems. */
 export const loadConfig = async (given: ConfigSources): Promise<Config> => frozen((await readConfig(given)).config)
 
 async function readConfig(given: ConfigSources): Promise<{ readonly config: Config; readonly settings: unknown }> {
@@ -55,10 +55,10 @@ async function readConfig(given: ConfigSources): Promise<{ readonly config: Conf
   return { config: resolve(raw, { sources, clientSecret, hashKey, storageKeys, receivers, editedKeys }), settings }
 }
 
-/** Returns the line to sort a problem by. Problems with environment variables have no line and come last. */
+/** Problems with environment variables have no line and are sorted last. */
 const lineIn = ({ where }: Problem): number => Number(/:(\d+)$/.exec(where)?.[1] ?? Infinity)
 
-/** Freezes the value and all values in it, except URLs and secrets, which cannot be frozen. */
+/** URLs and secrets cannot be frozen. */
 function frozen<T>(value: T): T {
   if (typeof value !== 'object' || value === null || value instanceof URL || value instanceof Secret) return value
   for (const inner of Object.values(value)) frozen(inner)

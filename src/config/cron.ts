@@ -6,7 +6,7 @@ interface Field {
   readonly name: string
   readonly min: number
   readonly max: number
-  /** The words allowed in the field. The parser alone would accept MON as a month and read it as January. */
+  /** The parser alone would read the month MON as January. */
   readonly words?: RegExp
   readonly range?: string
 }
@@ -23,7 +23,7 @@ const FIELDS: readonly Field[] = [
   { name: 'day of week', min: 0, max: 7, words: DAYS, range: 'SUN-SAT' },
 ]
 
-/** Returns whether the text has as many fields as a cron line. `cronProblem` checks the fields. */
+/** Returns whether the text has as many fields as a cron line. */
 export const isCron = (text: string): boolean => /^\S+(?: +\S+){4,5}$/.test(text)
 
 export function cronProblem(line: string): string | undefined {
@@ -40,11 +40,11 @@ function fieldProblem(text: string, field: Field): string | undefined {
   const hasForeignWords = /[a-z]/i.test(field.words === undefined ? text : text.replaceAll(field.words, ''))
   if (hasForeignWords || !hasNext(FIELDS.map((each) => (each === field ? text : '*')).join(' ')))
     return `is no cron line: "${text}" is no ${field.name} (${bounds}${field.range === undefined ? '' : ` or ${field.range}`})`
-  // The parser accepts `*/90` in the minute field, but such a line would run only at minute 0, so it is rejected.
+  // The parser accepts `*/90` for minutes, but such a line runs only at minute 0.
   const part = text.split(',').find((each) => Number(each.split('/')[1] ?? 1) > field.max - field.min + 1)
   return part && `cannot step further than its ${field.name} (${bounds}) in "${part}": write a duration such as 90m`
 }
 
-/** Returns whether a line ever runs, searching from 1970. A line for 30 February never does. */
+/** Returns false if a line never runs, such as a line for 30 February. */
 const hasNext = (line: string): boolean =>
   attempt(() => CronExpressionParser.parse(line, { currentDate: 0, tz: 'UTC' }).next() !== undefined, false)

@@ -9,7 +9,7 @@ import type { Sources } from './sources.ts'
 import { reportHint } from './suggest.ts'
 import { SYSTEM_COLUMNS, snakeCase, tableOf } from '../../schema/tables.ts'
 
-/** Finds missing settings and unknown reports, even if the schema has rejected the file for other reasons. */
+/** Finds missing settings and unknown reports, even in a file that the schema rejects. */
 export function* missingSettings(value: unknown, env: Environment): Generator<Finding> {
   for (const at of [
     ['service', 'base_url'],
@@ -22,10 +22,10 @@ export function* missingSettings(value: unknown, env: Environment): Generator<Fi
       yield { at: REPORTS, problem: `there is no report "${name}"${reportHint(name, reportNames)}` }
 }
 
-/** Finds conflicting settings. During `tidemark move` (`isMove`), `warehouse` is the path from its option `--to`. */
+/** Finds conflicting settings. With `isMove`, `warehouse` is the new file. */
 export function* clashingSettings(raw: RawConfig, { env, folder }: Sources, isMove: boolean): Generator<Finding> {
   const { warehouse, published } = filesOf(raw, folder)
-  // If `published` were the same file as `warehouse`, a publication would overwrite the warehouse.
+  // A publication would overwrite the warehouse.
   if (warehouse === published && !isMove)
     yield { at: ['published'], problem: 'published must be another file than warehouse' }
   if (warehouse === published && isMove)
@@ -35,12 +35,11 @@ export function* clashingSettings(raw: RawConfig, { env, folder }: Sources, isMo
   yield* lakeProblems(raw)
 }
 
-/** The minimum length of a token if other machines can connect, because a shorter one could be guessed. */
+/** Other machines could guess a shorter token. */
 const TOKEN_CHARS_MIN = 16
-/** The minimum length if only this machine can connect. DuckDB's extension `quack` requires it. */
+/** DuckDB's extension `quack` requires this length. */
 const LOOPBACK_TOKEN_CHARS_MIN = 4
 
-/** Checks `serve`, which needs DuckDB's extensions and, if other machines can connect, a long token. */
 function* servingProblems(raw: RawConfig, env: Environment): Generator<Finding> {
   const address = raw.serve === undefined ? undefined : serveAddress(raw.serve)
   if (address === undefined) return
@@ -75,11 +74,11 @@ function* lakeProblems(raw: RawConfig): Generator<Finding> {
 
 const problemOf = (key: string, problem: string): Finding => ({ at: [key], problem: `${key} ${problem}` })
 
-/** The DuckDB version in package.json. DuckDB loads only extensions built for exactly this version. */
-export const DUCKDB = '1.5.5'
+/** DuckDB loads only extensions that were built for exactly this version. */
+export const DUCKDB_VERSION = '1.5.5'
 
 const needsExtensions = (names: string): string =>
-  `needs DuckDB's ${names}: set extensions (TIDEMARK_EXTENSIONS) to a directory with these files for DuckDB ${DUCKDB}; docs/LIVE-SERVER.md shows where to get them`
+  `needs DuckDB's ${names}: set extensions (TIDEMARK_EXTENSIONS) to a directory with these files for DuckDB ${DUCKDB_VERSION}; docs/LIVE-SERVER.md shows where to get them`
 
 function* columnProblems({ reports }: RawConfig): Generator<Finding> {
   for (const [name, own] of Object.entries(reports))

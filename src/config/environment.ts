@@ -45,34 +45,33 @@ export const variables: readonly Variable[] = [
   { name: 'TIDEMARK_SCHEMA_CONTRACT', path: ['defaults', 'schema_contract'] },
 ]
 
-/** The configuration file can't contain the values of the variables from here to `REPORTS`. */
 export const CLIENT_SECRET = 'REPORTING_CLIENT_SECRET'
 export const HASH_KEY = 'TIDEMARK_HASH_KEY'
-/** Access keys for the storage of `lake_data`, under the names that other S3 programs use too. */
+/** Other S3 programs use these names too. */
 export const STORAGE_KEYS = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'] as const
 export const NOTIFY_SECRET = 'TIDEMARK_NOTIFY_SECRET'
-/** Returns whether this variable is a named receiver's secret. Example: `TIDEMARK_NOTIFY_PIPELINE_SECRET_FILE`. */
+/** Returns true for `TIDEMARK_NOTIFY_PIPELINE_SECRET_FILE`. */
 const isReceiverSecret = (name: string): boolean => /^TIDEMARK_NOTIFY_[A-Z0-9_]+_SECRET(?:_FILE)?$/.test(name)
-/** Returns the name of the environment variable for a receiver's secret. The receiver `notify.webhook` has no name. */
+/** Returns the variable of a receiver's secret. The receiver `notify.webhook` has no name. */
 export const receiverSecretVariable = (name: string | undefined): string =>
   name === undefined ? NOTIFY_SECRET : `TIDEMARK_NOTIFY_${name.toUpperCase()}_SECRET`
 export const CONSOLE_TOKEN = 'TIDEMARK_CONSOLE_TOKEN'
 export const CONSOLE_VIEW_TOKEN = 'TIDEMARK_CONSOLE_VIEW_TOKEN'
 export const SERVE_TOKEN = 'TIDEMARK_SERVE_TOKEN'
 export const REPORTS = 'TIDEMARK_REPORTS'
-/** Variables that are not settings. They are listed so that the check for misspelt names accepts them. */
+/** The check for misspelt names accepts these variables, which are not settings. */
 const OTHERS = ['TIDEMARK_CONFIG', 'TIDEMARK_LOG_LEVEL', 'TIDEMARK_LAUNCHED']
 
 export type Environment = Readonly<Record<string, string>>
 
-/** Returns the name of the variable that sets the key at `path`, or undefined if no variable sets this key. */
+/** Returns the variable that sets the key at `path`, if there is one. */
 export const variableOf = (path: Path): string | undefined =>
   variables.find((variable) => variable.path.join('.') === path.join('.'))?.name
 
-/** Settings overridden by options. Example: `{ warehouse: ['--to', './new.duckdb'] }`. Undefined removes a setting. */
+/** Settings that options replace, such as `{ warehouse: ['--to', './new.duckdb'] }`. */
 export type Override = Readonly<Record<string, readonly [option: string, value: string | undefined]>>
 
-/** Returns the file's settings, overridden by environment variables. `override` wins over both. */
+/** Merges settings: options win over environment variables, which win over the file. */
 export function withEnvironment(fileValue: unknown, env: Environment, override: Override = {}) {
   const applied = variables.filter(({ name }) => env[name] !== undefined)
   const whole = applied.reduce<unknown>(
@@ -80,27 +79,27 @@ export function withEnvironment(fileValue: unknown, env: Environment, override: 
     fileValue ?? {},
   )
   const replaced = Object.fromEntries(Object.entries(override).map(([key, [, value]]) => [key, value]))
-  /** Returns the option or variable that set this value. Example: TIDEMARK_CURRENCIES for `['currencies', 0]`. */
+  /** Returns, for example, `TIDEMARK_CURRENCIES` for `['currencies', 0]`. */
   const variableAt = (path: Path) =>
     override[`${path[0]}`]?.[0] ??
     applied.find((variable) => variable.path.every((step, index) => path[index] === step))?.name
   return { value: isMap(whole) ? { ...whole, ...replaced } : whole, variableAt }
 }
 
-/** Splits text at commas and spaces: `EUR, USD` and `EUR USD` are the same list. */
+/** Splits text at commas and spaces. */
 export const listOf = (text: string): readonly string[] => text.split(/[\s,]+/).filter((item) => item !== '')
 
 export const reportsInEnvironment = (env: Environment): readonly string[] | undefined =>
   env[REPORTS] === undefined ? undefined : listOf(env[REPORTS])
 
-/** Returns a list, an integer or text. A malformed integer is returned as text, which the schema then rejects. */
+/** A malformed integer stays text, which the schema rejects. */
 function valueOf({ name, as }: Variable, env: Environment): unknown {
   const text = env[name] ?? ''
   if (as === 'list') return listOf(text)
   return as === 'integer' && /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
-/** Returns `whole` with `value` at `path`. If a section is not a map, leaves it unchanged for the schema to reject. */
+/** A section that is no map stays unchanged, so that the schema rejects it. */
 function withValueAt(whole: unknown, path: readonly string[], value: unknown): unknown {
   const [step, ...rest] = path
   if (step === undefined) return value
@@ -111,11 +110,11 @@ function withValueAt(whole: unknown, path: readonly string[], value: unknown): u
 const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Converts the section `warehouse: { lake: postgres://…, data: s3://… }` to the settings `warehouse`, `lake_data`. */
+/** Converts `warehouse: { lake: …, data: … }` to `warehouse` and `lake_data`. */
 export function flatSettings(value: unknown): unknown {
   if (!isMap(value) || !isMap(value['warehouse'])) return value
   const { lake, ...others } = value['warehouse']
-  // If `lake_data` is set too, renames `data` to the unknown key `warehouse.data`, which the schema rejects.
+  // If `lake_data` is set too, the schema rejects the unknown key `warehouse.data`.
   const nameOf = (key: string) => `${`lake_${key}` in value ? 'warehouse.' : 'lake_'}${key}`
   const ofLake = Object.fromEntries(Object.entries(others).map(([key, set]) => [nameOf(key), set]))
   const warehouse = typeof lake === 'string' && /^postgres(?:ql)?:/.test(lake) ? `ducklake:postgres:${lake}` : lake
@@ -135,7 +134,7 @@ const NAMES: readonly string[] = [...variables.map(({ name }) => name), ...MORE]
 export const variablesInEffect = (env: Environment): Environment =>
   Object.fromEntries(Object.entries(env).filter(([name]) => NAMES.includes(name) || isReceiverSecret(name)))
 
-/** Returns variables that are probably misspelt, because their names resemble one of Tidemark's variables. */
+/** Returns variables whose names resemble one of Tidemark's variables. */
 export function misspellings(env: Environment) {
   const known = [...NAMES, ...OTHERS]
   return Object.keys(env).flatMap((name) => {

@@ -4,7 +4,7 @@ import { formatInstant, type Instant, parseInstant } from '../instant.ts'
 import { instantProblem, type Check } from './checks.ts'
 import { BYTE_SIZE, parseByteSize } from './units.ts'
 
-/** Returns a schema for text that `check` must accept. The problem that `check` returns is the error message. */
+/** Returns a schema for text. Its error is the problem that `check` returns. */
 export const checked = (check: Check, meaning: string) =>
   z
     .string()
@@ -40,7 +40,7 @@ export const byteSize = (meaning: string) =>
     .transform((size) => (typeof size === 'number' ? size : (parseByteSize(size) ?? 0)))
     .describe(meaning)
 
-/** Accepts numbers and strings of digits: yamlFile.ts reads an integer beyond 2^53 as text, to keep all its digits. */
+/** An integer beyond 2^53 is text, so that no digit is lost. */
 export const exactInteger = z
   .custom<number | string>(
     (value) => (typeof value === 'string' ? LONG_INTEGER.test(value) : Number.isSafeInteger(value)),
@@ -55,7 +55,7 @@ export const filterTypes = {
   'integer[]': z.array(exactInteger),
   string: z.string().min(1),
   boolean: z.boolean(),
-  // The service accepts only date-times (spec §4), so a date becomes a date-time.
+  // The service accepts only date-times (spec §4).
   'date-time': checked(instantProblem, 'Date or date-time; no zone means UTC, no time midnight').transform((text) =>
     formatInstant(parseInstant(text) as Instant),
   ),

@@ -11,16 +11,15 @@ import { systemClock, within } from '../clock.ts'
 import { messageOf } from './issues.ts'
 import type { Problem } from './problems.ts'
 
-/** The time limit for loading all declaration files together. */
 const LOAD_MS_MAX = 10_000
 const FILES_MAX = 200
 
-/** What the thread sends for each file: the declarations that the module exports, or its error. */
+/** The declarations that a module exports, or its error. */
 export type LoadedModule =
   | { readonly file: string; readonly exported: readonly unknown[] }
   | { readonly file: string; readonly line: number | undefined; readonly error: string }
 
-/** Registers the declarations in `from` (files or folders), or none if any has a problem. Returns the problems. */
+/** Registers the declarations, or none if one has a problem. Returns the problems. */
 export async function loadOwnReports(from: readonly string[], folder: string): Promise<Problem[]> {
   const files = from.flatMap((each) => filesAt(path.resolve(folder, each)))
   const missing = from.filter((each) => filesAt(path.resolve(folder, each)).length === 0)
@@ -45,7 +44,7 @@ function filesAt(place: string): string[] {
     .map((name) => path.join(place, name))
 }
 
-/** Imports the modules in a thread, so that a module that never finishes loading can be stopped. */
+/** A module that never finishes loading can be stopped only in a thread. */
 async function modulesOf(files: readonly string[]): Promise<readonly LoadedModule[]> {
   const loaded = new Map<string, LoadedModule>()
   const thread = new Worker(new URL('./ownReportsThread.ts', import.meta.url), { workerData: files })
@@ -93,7 +92,6 @@ function clashesOf(report: Declaration, found: readonly Declaration[]): Declarat
 const textOf = (name: string, { path: steps, problem }: DeclarationProblem): string =>
   `report ${name}: ${steps.join('.')} ${problem}`
 
-/** Returns the property's line number (from 1). Searches from the line that contains the report's name. */
 function lineOf(lines: readonly string[], name: string, { path: steps }: DeclarationProblem): number {
   const start = Math.max(
     0,

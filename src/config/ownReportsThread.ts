@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { LoadedModule } from './ownReports.ts'
 
-/** Importing `tidemark` loads this program's own library, even if another version or none is installed. */
+/** Declarations import this program's library, even if another version is installed. */
 const LIBRARY = new URL('../library/index.ts', import.meta.url).href
 registerHooks({
   resolve: (specifier, context, next) =>
@@ -17,10 +17,10 @@ for (const file of workerData as readonly string[]) parentPort?.postMessage(awai
 async function loadModule(file: string): Promise<LoadedModule> {
   try {
     const module = (await import(pathToFileURL(file).href)) as Record<string, unknown>
-    // Functions cannot be sent to another thread. Copying through JSON drops them.
     const exported = Object.values(module).filter(
       (value) => typeof value === 'object' && value !== null && 'path' in value,
     )
+    // JSON drops functions, which cannot be sent to another thread.
     return { file, exported: JSON.parse(JSON.stringify(exported)) as unknown[] }
   } catch (thrown) {
     const { message, stack = '' } = thrown instanceof Error ? thrown : new Error(String(thrown))
@@ -29,7 +29,7 @@ async function loadModule(file: string): Promise<LoadedModule> {
   }
 }
 
-/** Returns text that contains the line of a syntax error. For JavaScript, only `node --check` prints the line. */
+/** For JavaScript, only `node --check` prints the line of a syntax error. */
 function syntaxError(file: string, stack: string): string {
   if (stack.includes(`${file}:`)) return stack
   return spawnSync(process.execPath, ['--check', file], { encoding: 'utf8' }).stderr

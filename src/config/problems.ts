@@ -8,13 +8,13 @@ export interface Problem {
 
 export type Path = readonly (string | number)[]
 
-/** A problem with the setting at a path, or with a variable that corresponds to no setting. */
+/** `at` is a setting's path or a variable's name. */
 export interface Finding {
   readonly at: Path | string
   readonly problem: string
 }
 
-/** Returns the option, the variable or the line that sets the value at `path`. Example: `tidemark.yaml:12`. */
+/** Returns, for example, `tidemark.yaml:12` or the name of a variable. */
 export type WhereOf = (path: Path) => string
 
 export const pathText = (path: Path): string =>
@@ -27,7 +27,6 @@ export const valueAt = (value: unknown, steps: Path): unknown =>
     value,
   )
 
-/** Returns CONFIG_INVALID with all problems. `emptyFolder` is the folder in which no `tidemark.yaml` was found. */
 export function configInvalid(problems: readonly Problem[], emptyFolder?: string): SyncError {
   const heading =
     problems.length === 1 ? 'the configuration is wrong:' : `the configuration has ${problems.length} problems:`

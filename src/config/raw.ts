@@ -22,10 +22,10 @@ import { deletesEvery, reconcileEvery, reportSection, rhythm, schemaContract, ty
 import { BYTE_SIZE, parseDuration } from './units.ts'
 
 const MIB = 2 ** 20
-/** The lowest rate allowed: one request in 100 seconds. With a lower rate, a worker would seem to hang. */
+/** With a lower rate, a worker would seem to hang. */
 const REQUESTS_PER_SECOND_MIN = 0.01
 
-/** One or more paths. A relative path is relative to the configuration file's folder. */
+/** A relative path is relative to the configuration file's folder. */
 export const PathList = z.union([z.string().min(1), z.array(z.string().min(1))], {
   error: 'must be a path, or a list of paths',
 })
@@ -73,7 +73,7 @@ const consoleSection = z
   .prefault({})
   .describe('The console; its token comes from TIDEMARK_CONSOLE_TOKEN, else it is made at the start and printed once')
 
-/** The number of receivers is limited, because a worker delivers messages to all of them at the same time. */
+/** A worker delivers messages to all receivers at the same time. */
 const RECEIVERS_MAX = 10
 const RECEIVER_NAME = /^[a-z][a-z0-9_]*$/
 const RECEIVER_NAME_RULE = 'must name its receivers with small letters, digits and _, such as pipeline'
@@ -127,7 +127,7 @@ const defaults = z
   .prefault({})
   .describe('Settings of every report that does not set its own (TIDEMARK_EVERY, TIDEMARK_PAGE_SIZE, …)')
 
-/** Returns the schema of a memory size such as `1GB`. The value stays text, because DuckDB parses it. */
+/** The value stays text, because DuckDB parses it. */
 const memory = (purpose: string, what = 'Memory') =>
   z
     .string()
@@ -171,7 +171,7 @@ export function limitsOf(raw: z.output<typeof limits>, usualMemory: string) {
   }
 }
 
-/** Returns the schema. It has a section per report, so the reports in `reports_from` must be loaded first. */
+/** Returns the schema, which has a section for each registered report. */
 export const rawConfig = () =>
   z
     .strictObject({
@@ -246,6 +246,6 @@ export type RawConfig = Omit<z.output<ReturnType<typeof rawConfig>>, 'reports'> 
   readonly reports: Readonly<Record<string, RawReport | undefined>>
 }
 
-/** Returns the JSON Schema for editors (`tidemark.schema.json`) in draft 7, which YAML editors support best. */
+/** Returns a JSON Schema in draft 7, which YAML editors support best. */
 export const jsonSchema = (): Record<string, unknown> =>
   z.toJSONSchema(rawConfig(), { target: 'draft-7', io: 'input', unrepresentable: 'any' })

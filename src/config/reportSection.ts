@@ -43,7 +43,7 @@ const columns = z
   .record(z.string(), z.enum(['hash', 'drop', 'keep']))
   .describe('column or collection.column, named as in the tables: hash (HMAC-SHA-256), drop, or keep')
 
-/** Audit reports are left out, because audit entries are not audited. */
+/** Audit entries are not audited. */
 const auditableReports = () => reports.filter(({ perRecord }) => perRecord === undefined).map(({ name }) => name)
 
 const entity = () =>

@@ -24,11 +24,11 @@ export interface ResolveContext {
   readonly hashKey: Secret | undefined
   readonly storageKeys: readonly Secret[]
   readonly receivers: readonly ReceiverConfig[]
-  /** Returns the settings that have changed since the start. Example: `['reports.events.every']`. */
+  /** Returns the settings that were edited since the start. */
   readonly editedKeys: () => Promise<readonly string[]>
 }
 
-/** The configuration as all other code uses it: one frozen value, read and checked once at the start. */
+/** One frozen value, read and checked once at the start. */
 export type Config = Readonly<ReturnType<typeof resolve>>
 export type NotifyConfig = NonNullable<Config['notify']>
 
@@ -57,30 +57,28 @@ export function resolve(raw: RawConfig, given: ResolveContext) {
       ...(requestsPerSecond !== undefined && { requestsPerSecond }),
     },
     ...(requestsPerDay !== undefined && { requestsPerDay }),
-    /** Absolute path of the file. For a lake: the path next to which staging, queue and socket are created. */
+    /** For a lake, staging, queue and socket are next to this path. */
     warehouse,
     ...(lake && { lake }),
     published,
     publishBy: raw.publish_by,
     staging: `${warehouse}.staging`,
-    /** The directory of DuckDB's extensions. It is always set if a setting needs an extension. */
     ...(raw.extensions !== undefined && { extensions: path.resolve(folder, raw.extensions) }),
-    // If the environment has no token for the live server, the worker creates one, as it does for the console.
+    // Without a token, the worker creates one.
     ...(address && { serve: { ...address, ...(serveToken && { token: serveToken }) } }),
     queue: raw.queue,
     console: { ...raw.console, token: tokenIn(CONSOLE_TOKEN), viewToken: tokenIn(CONSOLE_VIEW_TOKEN) },
-    /** How long the tables of schema `tidemark` keep runs and windows. Older windows are merged. */
+    /** Schema `tidemark` keeps runs and windows for this time. */
     historyMs: parseDuration(raw.history) ?? 0,
     /** How long a rejected row stays listed after the service last sent it. */
     rejectedKeepMs: parseDuration(raw.rejected_keep) ?? 0,
-    /** The key for hashed columns. It is always set if a report has such a column. */
     ...(hashKey && { hashKey }),
     ...(receivers.length > 0 && { notify: { receivers, lagMs: parseDuration(lag) ?? 0, failures } }),
     currencies: raw.currencies,
     reports: Object.fromEntries(
       reports.map((report) => [report.name, resolveReport(report, raw, onlyReports)]),
     ) as Record<ReportName, ReportConfig>,
-    // The default memory of loads. A lake needs more: with 128 MB, 6 of 32 backfill windows failed (decision 0042).
+    // With 128 MB, 6 of 32 backfill windows of a lake failed (decision 0042).
     limits: limitsOf(raw.limits, lake === undefined ? '128MB' : '256MB'),
     source: {
       ...(file !== undefined && { file }),
@@ -91,7 +89,6 @@ export function resolve(raw: RawConfig, given: ResolveContext) {
   }
 }
 
-/** Returns absolute paths. By default, the published copy is in the same folder as `warehouse`. */
 export function filesOf(raw: Pick<RawConfig, 'warehouse' | 'published'>, folder: string) {
   const lake = lakeAddress(raw.warehouse)
   const local = lake?.catalogue === 'postgres' ? './data/lake' : (lake?.at ?? raw.warehouse)
@@ -134,30 +131,30 @@ function resolveReport(report: RegisteredReport, raw: RawConfig, onlyReports: re
     ...rhythmOf(own.every ?? raw.defaults.every),
     ...(own.requests_per_day !== undefined && { requestsPerDay: own.requests_per_day }),
     timeZone: own.time_zone ?? raw.defaults.time_zone,
-    // How often a worker reconciles: compares the whole report with the service. With `never`, only commands do.
+    // With `never`, only commands reconcile.
     ...reconcileOf(report, own.reconcile_every ?? raw.defaults.reconcile_every),
-    /** Milliseconds between comparisons of the service's total with the stored rows. 0: each run. Undefined: never. */
+    /** How often runs compare totals. 0: each run. Undefined: never. */
     deletesEveryMs: parseDuration(own.deletes_every ?? raw.defaults.deletes_every),
     pageSize: own.page_size ?? raw.defaults.page_size,
     overlapMs: parseDuration(own.overlap ?? raw.defaults.overlap) ?? 0,
     settleMs: parseDuration(own.settle ?? raw.defaults.settle) ?? 0,
     start: parseInstant(own.start ?? raw.defaults.start) as Instant,
-    // The order of the flags in the file must not change requests, so they are sorted in the declaration's order.
+    // The order of the flags in the file must not change requests.
     expand: Object.keys(expand).filter((flag) => own.expand?.includes(flag) ?? true) as readonly string[],
     filters: withoutEmpty(own.filters ?? {}),
-    /** Where a new field is stored: `evolve` adds a column, `freeze` uses `_extra`, `reject` rejects the row. */
+    /** For a new field: `evolve` adds a column, `freeze` uses `_extra`, `reject` rejects the row. */
     contract: own.schema_contract ?? raw.defaults.schema_contract,
     keepsHistory: own.history ?? false,
-    /** Rules that keep values out of the warehouse. `columns` maps `column` or `collection.column` to its rule. */
+    /** `columns` maps `column` or `collection.column` to `hash`, `drop` or `keep`. */
     privacy: { columns: own.columns ?? {}, excludePayload: own.exclude_payload ?? false },
-    /** True if runs also request rows by creation time. Otherwise, they could miss rows that were never edited. */
+    /** A request by modification time could miss rows that were never edited. */
     askCreated: created !== undefined && (own.ask_created ?? true),
-    /** The kinds of audited records. Example: `{ entityId: 3, follows: 'events' }` audits changed rows of `events`. */
+    /** Example: `{ entityId: 3, follows: 'events' }` audits changed rows of `events`. */
     entities: (own.entities ?? []).map((entity) => ({ entityId: entity.entity_id, follows: entity.follows })),
   }
 }
 
-/** Removes empty filters: an empty filter means all values (spec §4, rule 3), the same as no filter. */
+/** An empty filter means all values (spec §4, rule 3). */
 const withoutEmpty = (filters: Readonly<Record<string, unknown>>) =>
   Object.fromEntries(Object.entries(filters).filter(([, value]) => !(Array.isArray(value) && value.length === 0)))
 
@@ -172,11 +169,10 @@ function rhythmOf(every: string): Rhythm {
   return { every, ...(everyMs !== undefined && { everyMs }) }
 }
 
-/** Returns when a report is reconciled. Audit reports never are, because audit entries do not change. */
+/** Audit reports are never reconciled, because audit entries do not change. */
 const reconcileOf = ({ perRecord }: Declaration, every: string): { reconcile?: Rhythm } =>
   perRecord !== undefined || every === 'never' ? {} : { reconcile: rhythmOf(every) }
 
-/** Returns why the report is off, or undefined if it is on. `enabled: false` takes precedence over other reasons. */
 function offReasonOf(
   { name, currency, perRecord }: Declaration,
   { enabled, entities = [] }: RawReport,

@@ -9,15 +9,15 @@ import type { RawConfig } from './raw.ts'
 import { readSecretFile, type Sources } from './sources.ts'
 
 export interface ReceiverConfig {
-  /** The name of the receiver's setting, as shown in messages. Example: `notify.data.pipeline`. */
+  /** Example: `notify.data.pipeline`. */
   readonly name: string
   readonly takes: 'notices' | 'data'
   readonly format: keyof typeof RECEIVER_SECRETS
-  /** The address to post to. For Slack, `secret` is the address. Only its host is printed: the rest can be secret. */
+  /** Only the host is printed, because the rest can be secret. */
   readonly webhook?: URL
   /** The signing key, the Slack webhook's address, or the PagerDuty integration key. */
   readonly secret: Secret
-  /** If undefined, the receiver gets messages about all reports. */
+  /** Undefined means all reports. */
   readonly reports?: readonly ReportName[]
 }
 
@@ -26,7 +26,7 @@ interface SecretSetting {
   readonly variable: string
   readonly path: Path
   readonly check: Check
-  /** Returns the problem to report if the secret is missing, or undefined if it is not required. */
+  /** Returns undefined if the secret is not required. */
   readonly missing: (cure: string) => Problem | undefined
 }
 
@@ -36,7 +36,6 @@ interface SecretSources {
   readonly problems: Problem[]
 }
 
-/** Reads the client secret, which is always required. If it is missing, reports a problem and returns undefined. */
 export function readClientSecret(value: unknown, from: SecretSources): Promise<Secret | undefined> {
   const setting: SecretSetting = {
     name: 'client secret',
@@ -48,7 +47,6 @@ export function readClientSecret(value: unknown, from: SecretSources): Promise<S
   return readSecret(setting, value, from)
 }
 
-/** Reads the key for hashed columns. Reports a problem if a report hashes a column and there is no key. */
 export function readHashKey(raw: RawConfig, from: SecretSources): Promise<Secret | undefined> {
   const column = firstHashedColumn(raw)
   const place = { variable: HASH_KEY, path: ['hash_key_file'] }
@@ -56,18 +54,16 @@ export function readHashKey(raw: RawConfig, from: SecretSources): Promise<Secret
   return readSecret({ name: 'hash key', ...place, check: hashKeyProblem, missing }, raw, from)
 }
 
-/** Reads the access key for `lake_data` in object storage. Reports a problem if it is incomplete. */
 export async function readStorageKeys(raw: RawConfig, from: SecretSources): Promise<readonly Secret[]> {
   const keys = (isStorage(raw.lake_data) ? STORAGE_KEYS : []).map((variable) => {
     const problem = `lake_data needs an access key: set ${variable} or ${variable}_FILE`
     const missing = () => (variable === 'AWS_SESSION_TOKEN' ? undefined : { where: variable, problem })
-    // The path is empty, because these keys have no setting in the file.
+    // These keys have no setting in the file.
     return readSecret({ name: variable, variable, path: [], check: () => undefined, missing }, raw, from)
   })
   return (await Promise.all(keys)).filter((key) => key !== undefined)
 }
 
-/** Reads the receivers of notices and data with their secrets. Reports a problem for each incomplete receiver. */
 export async function readReceivers(config: RawConfig, from: SecretSources): Promise<ReceiverConfig[]> {
   const { webhook, format, notices, data } = config.notify
   const paths = [
@@ -101,10 +97,10 @@ async function readReceiver(config: RawConfig, place: Path, from: SecretSources)
   return [{ name: name === undefined ? 'notify.webhook' : called, ...of, format, secret, ...more }]
 }
 
-/** The address to post to if `webhook` is not set. For Slack it is empty: the secret is the address. */
+/** For Slack, the secret is the address. */
 const DEFAULT_ADDRESSES = { plain: undefined, slack: '', pagerduty: 'https://events.pagerduty.com/v2/enqueue' }
 
-/** Reads a secret from its variable or its file. If there is a problem, adds it to `problems` and returns undefined. */
+/** If there is a problem, adds it to `problems`. */
 async function readSecret(
   { name, variable, path: setting, check, missing }: SecretSetting,
   value: unknown,

@@ -17,10 +17,7 @@ export interface ConfigSources {
 
 export type Sources = Awaited<ReturnType<typeof readSources>>
 
-/**
- * Reads `file`, else the file in TIDEMARK_CONFIG, else `tidemark.yaml`, which may be missing. Throws CONFIG_INVALID if
- * a file cannot be read. The returned `env` has all non-empty variables. Those of the process win over `.env`.
- */
+/** Reads `file`, else the file in TIDEMARK_CONFIG, else `tidemark.yaml`, which may be missing. */
 export async function readSources({ file, env, cwd }: ConfigSources) {
   const named = file ?? (env['TIDEMARK_CONFIG'] === '' ? undefined : env['TIDEMARK_CONFIG'])
   const chosen = path.resolve(cwd, named ?? FILE_NAME)
@@ -29,7 +26,7 @@ export async function readSources({ file, env, cwd }: ConfigSources) {
   if (typeof text !== 'string' && text.code !== 'ENOENT') throw fileUnreadable(false, FILE_NAME, text)
   const folder = typeof text === 'string' ? path.dirname(chosen) : cwd
   const dotEnv = await contentOf(path.join(folder, '.env'))
-  // A folder named `.env` is ignored: it is usually a Python environment.
+  // A folder named `.env` is usually a Python environment.
   if (typeof dotEnv !== 'string' && !['ENOENT', 'EISDIR'].includes(dotEnv.code))
     throw fileUnreadable(false, '.env', dotEnv)
   const environment = withDotEnv(env, dotEnv)
@@ -37,13 +34,13 @@ export async function readSources({ file, env, cwd }: ConfigSources) {
   return { file: chosen, fileLabel: labelOf(chosen, cwd), text, folder, env: environment }
 }
 
-/** Returns the secret in a file, without the final line break. If the file has no secret, returns the problem. */
+/** Returns the secret in a file, or the problem. */
 export async function readSecretFile(file: string, name: string): Promise<Secret | { readonly problem: string }> {
   const text = await contentOf(file)
   if (typeof text !== 'string') return { problem: `the file with the ${name} cannot be read (${text.code})` }
   const secret = secretIn(text)
   if (secret === undefined) return { problem: `the file with the ${name} is empty` }
-  // `readAgain` reads a replaced secret from the file. While the file is missing or empty, the old secret stays in use.
+  // While the file is missing or empty, the old secret stays in use.
   return new Secret(secret, async () => secretIn(await contentOf(file)))
 }
 
@@ -58,7 +55,7 @@ const SECRETS: readonly string[] = [CLIENT_SECRET, HASH_KEY, NOTIFY_SECRET, ...S
 function withDotEnv(env: NodeJS.ProcessEnv, dotEnv: string | FileError): Environment {
   const real = present(env)
   const inDotEnv = present(typeof dotEnv === 'string' ? parseEnv(dotEnv) : {})
-  // NAME and NAME_FILE set the same secret. If either is set in the process environment, `.env` is ignored for both.
+  // NAME or NAME_FILE in the process environment hides both in `.env`.
   for (const name of SECRETS) {
     if (real[name] === undefined && real[`${name}_FILE`] === undefined) continue
     delete inDotEnv[name]

@@ -1,6 +1,6 @@
 /** Finds the known word that is most similar to a mistyped word. */
 
-/** A suggestion differs from the word by at most one letter in three. Less similar ones would confuse the user. */
+/** Allows one typo in three letters. */
 const LETTERS_PER_TYPO_MIN = 3
 
 export function nearest(word: string, known: readonly string[]): string | undefined {
@@ -11,14 +11,14 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return ranked[0]?.candidate
 }
 
-/** Returns `; did you mean "events"?`, or a list of all known words if none is similar. */
+/** Returns `; did you mean "events"?`, or the list of known words. */
 export function hint(word: string, known: readonly string[]): string {
   const near = nearest(word, known)
   if (near !== undefined) return `; did you mean "${near}"?`
   return known.length === 0 ? '' : `; known are ${known.join(', ')}`
 }
 
-/** Returns the text of `hint`. If no known name is similar, adds that a custom report's file must be configured. */
+/** Returns a hint that also explains custom reports. */
 export const reportHint = (word: string, known: readonly string[]): string =>
   nearest(word, known) === undefined
     ? `${hint(word, known)}; a report of your own needs its file in reports_from (docs/OWN-REPORTS.md)`

@@ -11,10 +11,10 @@ export function parseYaml(text: string) {
     problem: messageOf(error),
   }))
   if (malformed.length > 0) return { value: undefined, lineOf: () => 1, malformed }
-  // Limits aliases (`*name`), because nested aliases can make a short file huge in memory.
+  // Nested aliases can make a short file huge in memory.
   const value = attempt(() => plain(document.toJS({ maxAliasCount: 100 })), ALIASES)
   if (value === ALIASES) return { value: undefined, lineOf: () => 1, malformed: [{ line: 1, problem: ALIASES }] }
-  /** Returns the line number (from 1) of the key at `path`. For a missing key, returns its nearest parent's line. */
+  /** A missing key has the line of its nearest parent. */
   const lineOf = (path: Path): number => {
     if (path.length === 0) return 1
     const [parent, last] = [path.slice(0, -1), path.at(-1)]
@@ -28,7 +28,7 @@ export function parseYaml(text: string) {
 
 const ALIASES = 'an alias (*name) is not known, or aliases are nested too deeply'
 
-/** Removes keys without a value, such as a section with only comments. Integers beyond 2^53 become text. */
+/** Removes keys without a value. Integers beyond 2^53 become text. */
 function plain(value: unknown): unknown {
   if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value)
   if (Array.isArray(value)) return value.map((item) => (item === null ? null : plain(item)))
@@ -40,7 +40,7 @@ function plain(value: unknown): unknown {
   )
 }
 
-/** Returns the parser's message without the text that it quotes from the file, which can contain a secret. */
+/** The parser's message quotes the file, which can contain a secret. */
 function messageOf(error: YAMLError): string {
   if (error.code === 'DUPLICATE_KEY') return 'a key is there twice'
   if (error.code === 'TAG_RESOLVE_FAILED' || error.code === 'BAD_COLLECTION_TYPE')

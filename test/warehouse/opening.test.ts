@@ -12,7 +12,7 @@ import { reports } from '../../schema/index.ts'
 import { enquiries } from '../../schema/reports/enquiries.ts'
 import { tableOf } from '../../schema/tables.ts'
 import { SyncError } from '../../src/errors.ts'
-import { DUCKDB } from '../../src/config/crossChecks.ts'
+import { DUCKDB_VERSION } from '../../src/config/crossChecks.ts'
 import { START } from '../../src/warehouse/books/cursor.ts'
 import { LAYOUT } from '../../src/warehouse/books/layout.ts'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
@@ -452,7 +452,7 @@ it('a link that leads to itself beside the warehouse prevents nothing', async ()
 
 it('a missing extension is named with the version of DuckDB that it must have', async () => {
   await using warehouse = await Warehouse.open({ path: ':memory:', memory: '64MB' })
-  expect(await warehouse.rows('SELECT version() AS version')).toEqual([{ version: `v${DUCKDB}` }])
+  expect(await warehouse.rows('SELECT version() AS version')).toEqual([{ version: `v${DUCKDB_VERSION}` }])
 })
 
 it('a database that closes finishes queued statements, refuses new ones, and ends no process', {

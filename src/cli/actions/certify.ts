@@ -69,10 +69,8 @@ const documentOf = ({ report, claims }: Certified): object => ({
   claims: claims.map(({ check, verdict, ...rest }) => ({ claim: check, result: verdict, ...rest })),
 })
 
-/** The time limit for examining one report. Without it, a slow service could delay the command for hours. */
 const EXAMINE_MS_MAX = 5 * MINUTE_MS
 
-/** Examines the report in the configured service. If the first requests fail, returns their error as the finding. */
 async function examined({ clock, env, stop }: Shell, config: Config, report: ReportName): Promise<Finding[]> {
   const log = createLog({ level: logLevelOf(env, 'error') })
   await using client = clientOf(config, { clock, log, attemptsMax: 2 })
@@ -88,7 +86,6 @@ async function examined({ clock, env, stop }: Shell, config: Config, report: Rep
   }
 }
 
-/** Returns the finding about late rows from the figures of earlier runs, because only runs notice late rows. */
 async function lateness(config: Config, report: ReportName): Promise<Finding> {
   const { overlapMs, settleMs } = config.reports[report]
   const set = `overlap ${duration(overlapMs)}, settle ${duration(settleMs)}`

@@ -47,13 +47,13 @@ export const changes: Action<ChangesOptions> = async (shell, options, names) => 
     if (feed.cursor === since && !isFirst) continue
     await print(feed)
     since = feed.cursor
-    // The cursor is stored last. If the program ends before that, the next call returns the same rows again.
+    // If the program ends before this, the next call returns the same rows again.
     if (cursorFile !== '')
       await writeResult(file, (temporary) => writeFile(temporary, `${since} ${reports.join(' ')}\n`))
   }
 }
 
-/** Returns the stored cursor. Throws if it was not stored for each of `reports`: older changes would be lost. */
+/** Throws if the file has no cursor of one of `reports`: its older changes would be lost. */
 async function storedCursor(file: string, reports: readonly string[]): Promise<Cursor> {
   const [cursor = '', ...stored] = (await readFile(file, 'utf8')).trim().split(' ')
   const added = reports.filter((report) => !stored.includes(report))

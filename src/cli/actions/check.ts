@@ -26,7 +26,7 @@ import { isReportName } from '../../../schema/index.ts'
 import { pauses } from '../../warehouse/books/books.ts'
 import { findWorker } from '../../operations/worker.ts'
 
-/** Attempts per request. Runs make more, but somebody is waiting for the result of a check. */
+/** Runs make more attempts, but somebody is waiting for a check. */
 const ATTEMPTS_MAX = 2
 
 type CheckOptions = CommandOptions & { readonly notify?: boolean }
@@ -54,7 +54,6 @@ export const check: Action<CheckOptions> = async (shell, { config, json = false,
   return print(shell, { json }, { failed, document: { ok: !failed, checks }, text })
 }
 
-/** Returns a warning, not a failure, if a worker could not open its console: commands work without a console. */
 function checkConsole({ console: { host, port, token, viewToken } }: Config): Finding {
   try {
     checkTokens(host, { token, viewToken })
@@ -87,7 +86,7 @@ async function checkReports(config: Config): Promise<Finding[]> {
     const found = late === 0 ? 'no run noticed a late row' : 'it is enough for the rows that came late'
     return [ok('overlap', found), ...requests]
   } catch (error) {
-    // `checkWarehouse` has already reported expected errors, such as a locked warehouse. This adds only other errors.
+    // `checkWarehouse` has already reported the expected errors.
     return asSyncError(error).code === 'UNEXPECTED'
       ? [warn('overlap', asSyncError(error).message, 'Look at the line of the warehouse.')]
       : []
@@ -102,7 +101,6 @@ function budgetFindings(standings: readonly Standing[], config: Config): Finding
   return [effect.length === 0 ? ok('requests', use) : warn('requests', [use, ...effect].join('; '), cure)]
 }
 
-/** Warns about receivers with undelivered messages. If `isSending`, posts a test message to each receiver. */
 async function checkReceivers(config: Config, { clock, stop }: Shell, isSending: boolean): Promise<Finding[]> {
   const behind = await receiversBehind(config)
   const check = async (receiver: ReceiverConfig): Promise<Finding> => {
@@ -120,7 +118,7 @@ const CHECK = 'queue'
 
 export async function checkQueue({ queue, warehouse }: Config, clock: Clock): Promise<Finding[]> {
   const directory = `${warehouse}.queue`
-  // Opening the embedded queue would create its folder, but a check must not create anything.
+  // A check must not create the folder of the embedded queue.
   if (queue === 'embedded' && !existsSync(directory))
     return [ok(CHECK, `embedded, in ${directory}; the first worker makes it`)]
   try {
@@ -141,12 +139,12 @@ function findingsOf(findings: readonly StoreFinding[]): Finding[] {
   return passed.length === 0 ? others : [ok(CHECK, passed.join(', ')), ...others]
 }
 
-/** Resumes reports that the service refused earlier but allows now. Reports paused by an operator stay paused. */
+/** Resumes only reports that the service refused, not reports that an operator paused. */
 async function resumeReadable(shell: Shell, config: Config, findings: readonly Finding[]): Promise<Finding[]> {
   const passed = findings.filter(({ verdict }) => verdict === 'ok' || verdict === 'warn').map(({ check }) => check)
   const reports = passed.filter(isReportName)
   try {
-    // Opening the warehouse can migrate its tables, so it is opened only if there is a pause to end.
+    // Opens the warehouse only if needed, because opening can migrate its tables.
     if (!mayExist(config) || !(await hasRefusedReports(config))) return []
     await using warehouse = await openWarehouse(config)
     return resumedFindings(await warehouse.resume(reports, { onlyRefused: true }))

@@ -32,12 +32,12 @@ export const demo: Action<{ readonly keep?: boolean }> = async (shell, { keep = 
 
   out.write(heading('2. A worker: first it reads everything'))
   const log = { level: 'info', pretty: false, destination: createWriteStream(`${folder}/worker.log`) } as const
-  // Ignores environment variables, because they can name the user's real service.
+  // The environment may name the user's real service.
   await using tidemark = new Tidemark({ config, clock, env: {}, openLog: (keep) => createLog({ ...log, keep }) })
   const console = await startWorker(tidemark, shell)
   out.write('It runs on the embedded queue, and begins at once.\n')
   out.write(`Its console is at ${console}, with the token ${token}, while the demo runs.\n\n`)
-  // The worker may have loaded rows before `syncAll` begins, so the printed table counts the rows of all loads.
+  // The worker may load rows before `syncAll` begins, so the table counts all loads.
   const startedMs = clock.monotonicMs()
   await syncAll(tidemark, shell)
   out.write(tableOf(await readSince(tidemark, 0)))
@@ -58,7 +58,7 @@ export const demo: Action<{ readonly keep?: boolean }> = async (shell, { keep = 
   out.write(closingText())
   if (out.isTerminal) await keepRunning(shell, console, token)
   await tidemark[Symbol.asyncDispose]()
-  // Publishes rows that the worker loaded last. No later sync can publish them, because the service ends with the demo.
+  // The service ends with the demo, so no later sync can publish these rows.
   await using warehouse = await openWarehouse(config)
   await warehouse.publish(config.published)
   return 0
@@ -99,7 +99,6 @@ reports:
   audit_entries: { entities: [{ entity_id: ${ENTITY_IDS.events}, follows: events }] }
 `
 
-/** Starts a worker in this process. Waits until the worker owns the warehouse, then returns its console's address. */
 async function startWorker(tidemark: Tidemark, { clock, stop: { signal } }: Shell): Promise<string> {
   const worker = tidemark.startWorker({ signal })
   worker.catch(() => undefined)
@@ -111,7 +110,6 @@ async function startWorker(tidemark: Tidemark, { clock, stop: { signal } }: Shel
 
 const POLL_EVERY_MS = 100
 
-/** Reads all reports. Throws the error of the first report that failed, or of the publication. */
 async function syncAll(tidemark: Tidemark, { stop: { signal } }: Shell): Promise<void> {
   const { outcomes, publishError } = await tidemark.sync([], { signal })
   const problem = outcomes.find(({ error }) => error !== undefined)?.error ?? publishError

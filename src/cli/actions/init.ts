@@ -65,7 +65,7 @@ async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Pr
   })
 }
 
-/** Tests the settings and lets the user correct a refused secret. Returns undefined if no files should be written. */
+/** Returns undefined if no files should be written. */
 async function tryOut(shell: Shell, answers: Answers, options: InitOptions) {
   const { out, clock, stop } = shell
   const config = await configWith(shell, answers)
@@ -88,7 +88,7 @@ async function tryOut(shell: Shell, answers: Answers, options: InitOptions) {
   return undefined
 }
 
-/** Returns whether the user can type a secret. A secret in the environment would override the typed secret. */
+/** A secret in the environment would override a typed secret. */
 const canTypeSecret = ({ env, isInteractive }: Shell): boolean =>
   isInteractive && !env['REPORTING_CLIENT_SECRET']?.trim() && !env['REPORTING_CLIENT_SECRET_FILE']?.trim()
 
@@ -138,7 +138,6 @@ function secretVariablesIn(there: string | undefined): readonly string[] {
   return names.filter((name) => name === 'REPORTING_CLIENT_SECRET' || name === 'REPORTING_CLIENT_SECRET_FILE')
 }
 
-/** Returns the new text of `.env` with the secret or the path of its file. All other lines are kept. */
 function secretsText({ secret }: Pick<Answers, 'secret'>, there: string | undefined): string {
   const line =
     secret instanceof Secret
@@ -151,7 +150,6 @@ function secretsText({ secret }: Pick<Answers, 'secret'>, there: string | undefi
   return before === '' ? `${line}\n` : `${before}\n${line}\n`
 }
 
-/** Returns the text in quotes for `.env`. Throws USAGE_INVALID if no kind of quotes can contain the text. */
 function quoted(text: string): string {
   const quote = ["'", '"', '`'].find((each) => !text.includes(each))
   const isPlain = !/[\r\n]/.test(text) && !(quote === '"' && text.includes('\\'))
@@ -172,7 +170,6 @@ async function writeSecrets(folder: string, text: string): Promise<void> {
   await writeFile(file, text, { mode: 0o600 })
 }
 
-/** Adds `.env` to `.gitignore`. Returns false if an entry already ignores `.env`. */
 async function ignoreSecrets(folder: string): Promise<boolean> {
   const there = (await contentOf(folder, IGNORE_FILE)) ?? ''
   const isThere = there.split('\n').some((line) => ['.env', '/.env', '.env*', '*.env'].includes(line.trim()))

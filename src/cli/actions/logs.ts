@@ -22,10 +22,10 @@ export const logs: Action<CommandOptions, string> = async (shell, { config, json
   return 0
 }
 
-/** The first 8 characters of a run's identifier are enough to name it, because the console shows only these. */
+/** The console shows only the first 8 characters of a run's identifier. */
 const RUN_CHARS_MIN = 8
 
-/** Throws WAREHOUSE_MISSING if this user cannot read the log. Otherwise the command would print an empty log. */
+/** Without this check, the command would print an empty log. */
 async function requireReadable(directory: string): Promise<void> {
   await access(directory, constants.R_OK | constants.X_OK).catch((error: unknown) => {
     throw ownFileRefused(directory, error)

@@ -60,10 +60,9 @@ ${lines.join('')}Then run "tidemark check". The old warehouse is unchanged: keep
 }
 
 const placeOf = ({ warehouse, lake }: Config): string => (lake === undefined ? warehouse : lakeName(lake))
-/** Resolves symbolic links. Otherwise, a link to the source would look like a different warehouse. */
+/** Otherwise, a link to the source would look like another warehouse. */
 const realOf = (config: Config): string => attempt(() => realpathSync(placeOf(config)), placeOf(config))
 
-/** Copies all tables of the source. If standard error is a terminal, prints the name and row count of each table. */
 async function fill({ err, stop }: Shell, { from, movedFrom, snapshot }: Source, target: Config) {
   const { warehouse: path, lake, limits } = target
   const { queryMemory: memory, warehouseThreads: threads } = limits
@@ -77,7 +76,7 @@ async function fill({ err, stop }: Shell, { from, movedFrom, snapshot }: Source,
   })
 }
 
-/** Errors in the target need their own advice: the usual advice (restore it, run a sync) is for the source. */
+/** The usual cure is for the source, not for the target. */
 const targetError = (lake: LakePlace | undefined) => (thrown: unknown) => {
   const { code, message } = asSyncError(thrown)
   const isWrong = code === 'WAREHOUSE_MISSING' || code === 'WAREHOUSE_CORRUPT'
@@ -88,7 +87,6 @@ const targetError = (lake: LakePlace | undefined) => (thrown: unknown) => {
 
 type Source = Awaited<ReturnType<typeof sourceOf>>
 
-/** Reads the source's last load and state. Throws USAGE_INVALID if its tables are missing or too old. */
 async function sourceOf(from: Config) {
   await using database = await openWarehouseToRead(from)
   if ((await knownLayout(database, database.path)) < LAYOUT)
@@ -102,7 +100,6 @@ async function sourceOf(from: Config) {
 
 const LAST_LOAD = 'SELECT (SELECT coalesce(max(load_id), 0) FROM tidemark.loads) AS load'
 
-/** Returns true if the target already has the source's state. Throws USAGE_INVALID if it has an older or newer one. */
 async function isMoved({ from, movedFrom, state, load }: Source, target: Config): Promise<boolean> {
   const { lake, limits } = target
   const opened = await openWarehouseToRead(target).catch(asSyncError)
@@ -111,9 +108,9 @@ async function isMoved({ from, movedFrom, state, load }: Source, target: Config)
     return false
   }
   await using database = opened
-  // If another program created the DuckDB file, reading the mark fails, and the file is not a copy of the source.
+  // The read fails if another program created the file.
   if ((await readNumberMark(database).catch(() => undefined)) !== movedFrom) return false
-  // Reading the state fails if an older Tidemark created the tables.
+  // The read fails if an older Tidemark created the tables.
   if ((await stateOf(database).catch(() => undefined)) === state) return true
   const { load: own } = await onlyRow<{ load: number }>(database, LAST_LOAD)
   const age = own === load ? 'another' : own < load ? 'an older' : 'a newer'

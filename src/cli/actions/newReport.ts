@@ -34,7 +34,7 @@ export const newReport: Action<NewReportOptions> = async ({ cwd, out }, { from, 
     throw invalid(`${at}: ${error.message}`, cure)
   }
   const pages = await Promise.all(from.map((file) => readPage(file).catch(refuse(file))))
-  // Removes duplicates: a row can be on two pages, because rows move while pages are read.
+  // A row can be on two pages, because rows move while pages are read.
   const rows = [...new Map(pages.flatMap((page) => page.rows.map((row) => [JSON.stringify(row), row]))).values()]
   const [first] = pages
   if (first === undefined || catalog.fields.length === 0) throw invalid(`${from.join(', ')}: no row has a field`)
@@ -66,17 +66,16 @@ function parsePage(read: string, catalog: ObjectCatalog): Pick<SeenReport, 'answ
 
 interface SeenReport extends Pick<Declaration, 'name' | 'path' | 'answer' | 'pages'> {
   readonly fields: readonly SeenField[]
-  /** The rows of all pages. Numbers are kept as strings, so that no digit is lost. */
+  /** Numbers are strings, so that no digit is lost. */
   readonly rows: readonly Readonly<Record<string, unknown>>[]
 }
 
 type Guess = ReturnType<typeof guessesFrom>[number]
 
-/** Fields whose names do not match are left out. Names are short, because the formatter would wrap longer lines. */
+/** Names are short, because the formatter would wrap longer lines. */
 const [FIELD_NAME, COLUMN_NAME] = [/^[^'\\\p{C}]{1,48}$/u, /^(?!rowid$)[a-z][a-z0-9_]{0,47}$/]
 const IDENTIFIER = /(^|_)(id|key|uuid|guid|code|number|no|ref|reference)$/
 
-/** Returns the declaration as a formatted TypeScript file. If path or key is empty, the user must fill it in. */
 function declarationText(seen: SeenReport): string {
   const { name, path, answer, pages, rows } = seen
   const guesses = guessesFrom(seen)
@@ -125,7 +124,7 @@ function guessesFrom({ name: report, fields, rows }: SeenReport) {
     const own = isCollection ? `${report}__${column}` : column
     const values = rows.flatMap((row) => (Object.hasOwn(row, name) && (row[name] ?? '') !== '' ? [row[name]] : []))
     const share = `${grouped(values.length)} of ${counted(rows.length, 'row')}`
-    // A deletion flag may be named `is_deleted`, like the system column: the flag's value fills that column.
+    // The flag's value fills the system column `is_deleted`.
     const isFree = !taken.has(own) || (own === 'is_deleted' && word === 'boolean')
     if (word === undefined || !isFree || !FIELD_NAME.test(name) || !COLUMN_NAME.test(column)) {
       const shown = JSON.stringify(name).replaceAll(/[\p{C}\p{Z}]/gu, ' ')
@@ -138,7 +137,7 @@ function guessesFrom({ name: report, fields, rows }: SeenReport) {
   })
 }
 
-/** Returns the schema function's name, such as `boolean`. Undefined if all values are null or numbers look like 1e3. */
+/** Returns, for example, `boolean`, or undefined if no type fits the values. */
 function wordFor(kinds: Kinds): string | undefined {
   if (!has(kinds, SCALARS) && (kinds & NESTED) === Kind.array) return 'many'
   if (!has(kinds, SCALARS) && (kinds & NESTED) === Kind.object) return 'one'
@@ -146,7 +145,7 @@ function wordFor(kinds: Kinds): string | undefined {
   return type === 'date-time' ? 'dateTime' : type
 }
 
-/** Guesses the key: a field with distinct values. For `orders`, prefers `order_id` to `customer_id`. */
+/** For `orders`, prefers `order_id` to `customer_id`. */
 function keyOf({ name, rows }: SeenReport, guesses: readonly Guess[]): readonly Guess[] {
   const full = guesses.filter(({ word, values }) => /integer|string/.test(word ?? '') && values.length === rows.length)
   const rank = ({ column }: Guess) => {

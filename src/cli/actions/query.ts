@@ -20,7 +20,7 @@ export const query: Action<QueryOptions, string> = async (shell, options, sql) =
   const { signal } = stop
   const { format, limit, json = false } = options
   const output = outputOf(options)
-  // If a file cannot be read, there is no warning. If the file is the copy, the query itself fails and explains why.
+  // If the copy cannot be read, the query reports the reason.
   await warnOfOldCopy(shell, options).catch(() => undefined)
   await using tidemark = tidemarkOf(shell, options)
   if (format === 'parquet') {
@@ -34,10 +34,9 @@ export const query: Action<QueryOptions, string> = async (shell, options, sql) =
   return 0
 }
 
-/** Returns 0 if the file does not exist, or if this user can't reach it: readers need no access to the warehouse. */
+/** Readers need no access to the warehouse. */
 const timeOf = (file: string): number => attempt(() => statSync(file).mtimeMs, 0)
 
-/** Warns if the copy lacks loads or belongs to another warehouse. Skips the check if the copy's file is newer. */
 async function warnOfOldCopy({ err }: Shell, { config }: CommandOptions): Promise<void> {
   if (config.lake !== undefined || timeOf(config.warehouse) <= timeOf(config.published)) return
   const { findDifference } = await import('../check/files.ts')
@@ -47,7 +46,6 @@ async function warnOfOldCopy({ err }: Shell, { config }: CommandOptions): Promis
   if (stale !== undefined) err.write(`warning: ${copy.path}: ${stale}; "tidemark sync" publishes a new copy\n`)
 }
 
-/** Returns the path in `--output`, which is required for parquet. Throws USAGE_INVALID if another format has one. */
 export function outputOf({ format, output }: Pick<QueryOptions, 'format' | 'output'>): string {
   if (format === 'parquet' && output === undefined) {
     throw new SyncError('USAGE_INVALID', 'the format parquet needs a file, and --output is missing', {

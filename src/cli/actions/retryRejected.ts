@@ -8,7 +8,7 @@ import { performAndPrint, starting } from '../surroundings.ts'
 
 type Retried = AnswerOf<'retry-rejected'>['retried']
 
-/** Loads rejected rows again. The exit code is 0 even if a row is rejected again, as for a sync with rejected rows. */
+/** Returns 0 even if a row is rejected again, as a sync does. */
 export const retryRejectedRows: Action = async (shell, options, names) => {
   const request = { do: 'retry-rejected', reports: namedReports(names) } as const
   return performAndPrint(shell, { ...options, start: starting(request) }, ({ retried }) => ({
@@ -47,7 +47,6 @@ export function retriedText(retried: Retried): string {
   return `${table(['report', 'tried', 'loaded', 'still rejected'], rows)}${note}${unkept}`
 }
 
-/** Names rejected rows that cannot be loaded again, because `exclude_payload` has removed their values. */
 const withheldText = (retried: Retried): string =>
   retried
     .filter(({ withheld = 0 }) => withheld > 0)

@@ -45,7 +45,6 @@ const retype: Action<SchemaOptions, string | undefined> = async (shell, options,
   })
 }
 
-/** Returns the tables of the copy or, before the first sync, the tables that the first sync will create. */
 async function readTables(config: Config): Promise<CatalogueTable[]> {
   await using database =
     config.lake === undefined && isThere(config.published)

@@ -73,7 +73,6 @@ function notes(outcomes: readonly Outcome[]): string {
   return `${[...off, ...noted].map((text) => `${text}\n`).join('')}${problemsText(outcomes)}`
 }
 
-/** The notes below the summary table. Each function returns an empty string if the run does not need its note. */
 const NOTES: readonly ((outcome: Outcome) => string)[] = [
   ({ report, figures: { rejected } }) =>
     rejected === 0 ? '' : `${grouped(rejected)} rejected; ${shownBy('rejected_rows', report)}`,
@@ -89,7 +88,7 @@ const shownBy = (table: string, report: string): string =>
 
 const FROZEN_SHOWN = 5
 
-/** Lists new fields that have no column. Removes line breaks from their names, which the service chooses. */
+/** The service chooses the names of fields, so line breaks are removed. */
 function frozenText(fields: readonly string[]): string {
   const shown = fields.slice(0, FROZEN_SHOWN).map(line).join(', ')
   const more = fields.length > FROZEN_SHOWN ? `, and ${grouped(fields.length - FROZEN_SHOWN)} more` : ''

@@ -28,7 +28,6 @@ export const verify: Action<VerifyOptions> = async (shell, options, names) => {
   return code
 }
 
-/** Returns 1 if rows differ or a read has failed, 2 if all errors are usage errors, otherwise 0. */
 function exitCode(verified: readonly VerifiedReport[]): ExitCode {
   const errors = verified.flatMap(({ error }) => error ?? [])
   const differs = verified.some(({ scopes }) => !scopes.every(agrees))
@@ -80,7 +79,6 @@ function advice(verified: ScopeComparison): string[] {
   ]
 }
 
-/** Returns a note about rows that no window contains: a row that was never edited has no modification time. */
 function notCompared(verified: ScopeComparison): string[] {
   const { seesExtra, unmatched, held } = verified
   if (unmatched === 0) return []

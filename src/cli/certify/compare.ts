@@ -6,20 +6,20 @@ import { parseInstant } from '../../instant.ts'
 import type { World, WorldReport } from '../../sandbox/server.ts'
 import type { Warehouse } from '../../warehouse/warehouse.ts'
 
-/** A warehouse row with all values as text. A time is written as `µs` followed by the microseconds since 1970. */
+/** All values are text. Example of a time: `µs1700000000000000`. */
 type Row = Readonly<Record<string, string | null>>
-/** Parsed JSON. A number is an object, so that no digit is lost. Example: 12.50 is `{ number: '125e-1' }`. */
+/** A number is an object, so that no digit is lost: 12.50 is `{ number: '125e-1' }`. */
 type Json = null | boolean | string | readonly Json[] | JsonObject
 type JsonObject = { readonly [field: string]: Json }
 
 interface Comparison {
   readonly report: WorldReport
   readonly currency?: string | undefined
-  /** Returns the part of a row that privacy rules allow to be stored. If undefined, the whole row is stored. */
+  /** Returns the part of a row that privacy rules allow to be stored. */
   readonly keptOf?: (text: string) => string
 }
 
-/** Compares the warehouse with the rows that the sandbox would send now. Returns a sentence for each difference. */
+/** Returns a sentence for each difference between the warehouse and the sandbox. */
 export async function differences(
   warehouse: Warehouse,
   world: World,
@@ -79,7 +79,7 @@ async function heldRows(warehouse: Warehouse, table: string, currency: string | 
   return warehouse.rows<Row>(`SELECT ${texts.join(', ')} FROM main."${table}"${where}`)
 }
 
-/** Returns whether the row contains the sent value: in its column or, if the column cannot store it, in `_extra`. */
+/** A value that its column cannot store is in `_extra`. */
 function isHeld(sent: Json, field: string, at: { readonly row: Row; readonly column: string | undefined }): boolean {
   const held = at.row[at.column ?? ''] ?? null
   const extra = parseExactly(at.row['_extra'] ?? '{}') as JsonObject
@@ -94,7 +94,6 @@ function isSame(sent: Json, held: string | null): boolean {
   return String(sent) === held || (held.startsWith('"') && parseExactly(held) === sent)
 }
 
-/** Returns whether the child rows match the sent items. Compares `_payload` and the columns of the items' fields. */
 function hasItems(sent: Json, rows: readonly Row[], columnOf: (field: string) => string | undefined): boolean {
   const items = (sent === null ? [] : [sent].flat()) as readonly JsonObject[]
   const live = rows
@@ -114,7 +113,7 @@ const parseExactly = (text: string): Json =>
     typeof value === 'number' ? { number: canonical(source) } : value,
   ) as Json
 
-/** Returns a number in canonical form. Example: 12.50 and 12.5 become `125e-1`, 1000 and 1e3 become `1e3`. */
+/** Returns `125e-1` for 12.50 and 12.5, and `1e3` for 1000. */
 export function canonical(text: string): string {
   const [, sign = '', whole = '', fraction = '', power = '0'] = /^(-?)(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/.exec(
     text,

@@ -19,11 +19,11 @@ import { openContext } from '../../wiring/openContext.ts'
 import { fail, type Finding, hasFailed, ok, skip } from '../check/finding.ts'
 import { differences } from './compare.ts'
 
-/** 60 rows take three pages of 25 rows, so that each read also tests paging. */
+/** The rows take three pages, so that each read also tests paging. */
 const ROWS = 60
 const SETTINGS = { TIDEMARK_PAGE_SIZE: '25', TIDEMARK_CURRENCIES: 'EUR,USD' }
 
-/** Each fault is active while all rows are read again. Then the table must match the sandbox's rows. */
+/** The table must match the sandbox after a read with each fault. */
 const FAULTS: readonly (readonly [fault: string, claim: string])[] = [
   ['5xx*2', 'survives errors of the server (503)'],
   ['429*1:1', 'survives a request to wait (429)'],
@@ -42,10 +42,10 @@ interface Bench {
   readonly clock: ReturnType<typeof forwardClock>
 }
 
-/** The test returns undefined if the claim is true, otherwise a description of the difference. */
+/** The test returns a problem, or undefined if the claim is true. */
 type Claim = readonly [claim: string, test: (bench: Bench) => Promise<string | undefined>, cure: string]
 
-/** Returns a finding for each claim, such as `survives slow answers`. The sandbox serves the reports in `served`. */
+/** Returns a finding for each claim, such as `survives slow answers`. */
 export async function conformanceOf(name: ReportName, signal: AbortSignal, served: readonly Declaration[] = reports) {
   await using folder = await mkdtempDisposable(path.join(tmpdir(), 'tidemark-certify-'))
   const clock = forwardClock()
@@ -111,7 +111,6 @@ async function afterChanges(bench: Bench): Promise<string | undefined> {
   return `${column} did not become newer after an edit`
 }
 
-/** Returns the newest modification time (µs) in the table, or 0 if there is none. */
 async function newestStamp({ context, report }: Bench): Promise<number> {
   const [column = 'NULL'] = reportOf(report).newerBy
   const [newest] = await context.warehouse.rows<{ at: number }>(
@@ -132,7 +131,6 @@ function change({ sandbox: { world }, report }: Bench): void {
   world.insert(report)
 }
 
-/** Deletes a row in the sandbox, then runs the report (for `absence`: two reconciles). Returns what is wrong then. */
 async function afterDeletion(bench: Bench): Promise<string | undefined> {
   const { context, sandbox, report } = bench
   const { deletes } = reportOf(report)
@@ -156,7 +154,6 @@ async function reconcile({ context, report, clock }: Bench): Promise<void> {
   if (outcome.error !== undefined) throw outcome.error
 }
 
-/** Changes rows, reads all rows with the fault, then runs the report without the fault. Returns what is wrong then. */
 async function duringFault(bench: Bench, fault: string): Promise<string | undefined> {
   change(bench)
   bench.sandbox.setFaults([fault])
@@ -185,7 +182,7 @@ async function difference({ context, sandbox, report }: Bench): Promise<string |
   return others.length === 0 ? first : `${first}, and ${others.length} more differences`
 }
 
-/** Returns a clock for the sandbox and the runs. `pass` moves it forward, so that no test waits for real minutes. */
+/** `pass` moves the clock forward, so that no test waits for minutes. */
 function forwardClock() {
   let aheadMs = 0
   const now = () => plusMs(systemClock.now(), aheadMs)

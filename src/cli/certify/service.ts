@@ -13,22 +13,22 @@ import type { Finding } from '../check/finding.ts'
 import { type CheckContext, clampOf, pagesOf, questionOf, repeatsPages } from '../check/service.ts'
 import { counted, duration, grouped, timeText } from '../layout.ts'
 
-/** Limits the requests per report, because `certify` may examine a service that people use. */
+/** Small, because `certify` may examine a service that people use. */
 export const REQUESTS_MAX = 60
-/** At most this many pages are read in order. This leaves the rest of `REQUESTS_MAX` for the other checks. */
+/** Leaves the rest of `REQUESTS_MAX` for the other checks. */
 const PAGES_IN_ORDER_MAX = 20
-/** If the service hides an edit for longer than this, the cause is probably a wrong time in the row, not a lag. */
+/** If an edit is hidden for longer, the row's time is probably wrong. */
 const LAG_MS_MAX = 30 * MINUTE_MS
 
 type Survey = Awaited<ReturnType<typeof surveyOf>>
-/** Undefined if the question does not apply to the report, such as `expand` to a report without collections. */
+/** Undefined if the question does not apply to the report. */
 type Answer = Omit<Finding, 'check'> | undefined
 
 const ok = (found: string): Answer => ({ verdict: 'ok', found })
 const skip = (found: string): Answer => ({ verdict: 'skip', found })
 const warn = (found: string, cure: string): Answer => ({ verdict: 'warn', found, cure })
 
-/** Returns a finding for each of `QUESTIONS` that applies to the report. Throws if one of the first requests fails. */
+/** Returns a finding for each question that applies to the report. */
 export async function examine(given: CheckContext, report: ReportName): Promise<Finding[]> {
   const limits = { ...given.config.limits, walkPagesMax: REQUESTS_MAX }
   const context = { ...given, config: { ...given.config, limits } }
@@ -52,7 +52,7 @@ async function surveyOf(context: CheckContext, report: ReportName) {
   const first = await firstPage(context, pages, question)
   const clamp = await clampOf(pages, question, first.page)
   const isIgnored = first.page.rowCount > 1 && (await repeatsPages(pages, question))
-  // The pages in order. An empty last page means that all pages were read.
+  // An empty last page means that all pages were read.
   const read = [first]
   const isPaged = () => !isIgnored && read.length < PAGES_IN_ORDER_MAX && (read.at(-1)?.page.rowCount ?? 0) > 0
   while (isPaged()) read.push(await pages.readLaterPage(question, read.length + 1))
@@ -171,7 +171,7 @@ const QUESTIONS: Readonly<Record<string, (survey: Survey) => Answer | Promise<An
   expand: async ({ pages, catalog, question, context: { config }, read: [first] }) => {
     const { expand: flags } = config.reports[pages.report.name as ReportName]
     if (flags.length === 0) return undefined
-    // The service may return fewer rows per page with collections, because the rows are longer.
+    // Rows with collections are longer, so a page may have fewer of them.
     const { page } = await pages.read({ ...question, expand: flags }, 1)
     const asked = `with ${counted(flags.length, 'flag')} of expand`
     if (page.rowCount < (first?.page.rowCount ?? 0))
@@ -207,9 +207,9 @@ const QUESTIONS: Readonly<Record<string, (survey: Survey) => Answer | Promise<An
   },
 }
 
-/** Reads the pages again. For each edit that the first read did not show, returns the ms from the edit to that read. */
+/** Returns how long (ms) the service hid each edit that the first read missed. */
 async function hiddenTimes({ pages, question, read }: Survey): Promise<readonly number[]> {
-  // An edited row can move to any page, so all pages are read again.
+  // An edited row can be on any page.
   const reread = await Array.fromAsync(read, ({ number }) => pages.readLaterPage(question, number))
   const again = new Map(reread.flatMap((each) => timesOf(pages, each)))
   return read.flatMap((each) =>
@@ -224,7 +224,6 @@ async function hiddenTimes({ pages, question, read }: Survey): Promise<readonly 
 const allTimes = ({ pages, read }: Survey): readonly Instant[] =>
   read.flatMap((each) => timesOf(pages, each).flatMap(([, times]) => times))
 
-/** Returns the key and the modification times of each row. Leaves out rows that a load would reject. */
 function timesOf({ report }: PageSource, { page }: FetchedPage) {
   const rejected = new Set(page.rejected.map(({ key }) => key))
   const rows = stampsOf(report, page).map((row) => row.filter((stamp) => stamp !== undefined))

@@ -30,7 +30,7 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   if (config.lake !== undefined) return checkLake(config, config.lake)
   try {
     if (!isThere(warehouse)) return await checkFolder(check, warehouse)
-    // The folder must be writable too: Tidemark creates its log, staged rows, queue and socket there.
+    // Tidemark creates its log, staged rows, queue and socket in the folder.
     await requireWritable([warehouse, constants.W_OK], [path.dirname(warehouse), MAKES_FILES])
     await requireWritable(...(await findLeftovers(config)).map((folder) => [folder, MAKES_FILES] as const))
     const found = `${warehouse}, ${await sizeOf(warehouse)}, layout ${await layoutOf(config)}`
@@ -47,7 +47,7 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   }
 }
 
-/** Returns only a warning if the lake does not exist, because the first sync creates it. */
+/** The first sync creates the lake. */
 async function checkLake(config: Config, lake: LakePlace): Promise<Finding> {
   try {
     await checkStorage(lake, { memory: config.limits.queryMemory })
@@ -59,7 +59,7 @@ async function checkLake(config: Config, lake: LakePlace): Promise<Finding> {
   }
 }
 
-/** Returns the version of the tables. Examples: `8`, or for a lake `8, DuckLake format 1.0, DuckDB v1.5.5`. */
+/** Returns, for example, `8`, or for a lake `8, DuckLake format 1.0, DuckDB v1.5.5`. */
 async function layoutOf(config: Config): Promise<string> {
   await using database = await openWarehouseToRead(config)
   const format = `', DuckLake format ', (SELECT value FROM lake.options() WHERE option_name = 'version'), ', DuckDB ', version()`
@@ -74,7 +74,7 @@ export async function checkPublished(config: Config): Promise<Finding> {
   if (lake !== undefined) return ok(check, 'none: readers attach the lake')
   try {
     if (!isThere(published)) return await checkFolder(check, published)
-    // A publication replaces the file by renaming a new file, so only the folder must be writable.
+    // A publication renames a new file, so only the folder must be writable.
     await requireWritable([path.dirname(published), MAKES_FILES])
     await using database = await openPublished(config)
     const [loads] = await database.rows<{ loads: number }>('SELECT count(*) AS loads FROM tidemark.loads')
@@ -88,7 +88,7 @@ export async function checkPublished(config: Config): Promise<Finding> {
   }
 }
 
-/** Returns how the copy differs from the warehouse, or undefined if they are the same or the warehouse is in use. */
+/** Returns undefined if the copy is the same, or if the warehouse is in use. */
 export async function findDifference(config: Config, copy: Database): Promise<string | undefined> {
   await using warehouse = await openWarehouseToRead(config).catch(() => undefined)
   if (warehouse === undefined) return undefined
@@ -136,7 +136,7 @@ async function findLeftovers({ warehouse, staging }: Config): Promise<string[]> 
 
 async function checkFolder(check: string, file: string): Promise<Finding> {
   let folder = path.dirname(file)
-  // `lstat` also finds a symbolic link without a target, which would keep the file from being created.
+  // `lstat` also finds a link without a target, which keeps the file from being created.
   while (lstatSync(folder, { throwIfNoEntry: false }) === undefined) folder = path.dirname(folder)
   const failed = (why: string, cure: string) =>
     fail(check, new SyncError('WAREHOUSE_MISSING', `${file} is not there, and ${folder} ${why}`, { cure }))
@@ -148,7 +148,7 @@ async function checkFolder(check: string, file: string): Promise<Finding> {
   return failed('is not writable', `Make ${folder} writable for this user, or ${otherPath}`)
 }
 
-/** A publication needs space for three files: the warehouse, the old copy and the new copy. */
+/** A publication needs space for the warehouse, the old copy and the new copy. */
 const COPIES = 3
 const DAYS_UNTIL_FULL_MIN = 30
 const GROWTH_DAYS = 7
@@ -171,7 +171,7 @@ export async function checkDisk(config: Config): Promise<Finding> {
 interface DiskSpace {
   readonly free: number
   readonly size: number
-  /** The growth per day. Undefined in the first `GROWTH_DAYS` days, when the first read would inflate it. */
+  /** Undefined in the first `GROWTH_DAYS` days, because the first read would inflate it. */
   readonly bytesPerDay: number | undefined
 }
 

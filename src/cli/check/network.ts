@@ -13,7 +13,7 @@ import { fail, type Finding, ok, warn } from './finding.ts'
 const CONNECT_MS_MAX = 10_000
 const CERTIFICATE_DAYS_MIN = 14
 
-/** Connects to the service. Trusts the same certificate authorities as the client's requests. */
+/** Trusts the same certificate authorities as the client's requests. */
 export async function checkNetwork({ service }: Pick<Config, 'service'>, clock: Clock): Promise<Finding> {
   const check = 'network'
   const { hostname, host, protocol, port } = service.baseUrl
@@ -47,13 +47,13 @@ export async function checkNetwork({ service }: Pick<Config, 'service'>, clock: 
 }
 
 async function awaitEvent(socket: Socket, event: string, clock: Clock): Promise<void> {
-  // This listener is never removed, because an `error` event without a listener would end the process.
+  // Without a listener, an `error` event would end the process.
   socket.on('error', () => undefined)
   const opening = await within(CONNECT_MS_MAX, clock, () => once(socket, event))
   if (opening === undefined) throw Object.assign(new TypeError('late'), { code: 'ETIMEDOUT' })
 }
 
-/** Advice for Node's error codes, taken from the first pattern that matches the code. */
+/** The first pattern that matches Node's error code is used. */
 const CURES: readonly (readonly [codes: RegExp, cure: string])[] = [
   [/^ENOTFOUND$/, 'Check the host name in service.base_url, and that this machine can resolve names (DNS).'],
   [/^EAI_AGAIN$/, 'The name server does not answer: check this machine’s DNS.'],

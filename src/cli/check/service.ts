@@ -63,7 +63,7 @@ async function checkReport(context: CheckContext, report: ReportName): Promise<F
   try {
     const pages = pagesOf(context, report)
     const question = questionOf(pages.report, context)
-    // Requests one row first, so that a missing permission costs the service only a small request.
+    // Requests one row first, because the permission may be missing.
     await pages.readFirst(question, 1)
     const { page } = await pages.read(question, 1)
     const clamped = await clampOf(pages, question, page)
@@ -87,7 +87,7 @@ async function checkReport(context: CheckContext, report: ReportName): Promise<F
   }
 }
 
-/** Returns a source of the report's pages. Adds the fields of all rows that it reads to `catalog`. */
+/** Returns a page source that adds the fields of its rows to `catalog`. */
 export function pagesOf(context: CheckContext, name: ReportName, catalog = new ObjectCatalog()): PageSource {
   const { config, client, clock, signal } = context
   const { pageSize } = config.reports[name]
@@ -110,23 +110,23 @@ export function questionOf(declaration: Declaration, { config, client, clock }: 
   }
 }
 
-/** Returns how many rows the service puts on a page if these are fewer than requested, otherwise undefined. */
+/** Returns the service's page size if it is smaller than requested. */
 export async function clampOf(pages: PageSource, question: Question, page: ScannedPage): Promise<number | undefined> {
   const { pageSize, totalCount } = page.envelope
   if (pageSize !== undefined && pageSize < pages.pageSize) return pageSize
   if (page.rowCount === 0 || page.rowCount >= pages.pageSize) return undefined
   if (totalCount !== undefined) return totalCount > page.rowCount ? page.rowCount : undefined
   if (pages.report.answer === 'envelope') return undefined
-  // A bare array has no total. But if page 2 has new rows, page 1 was full, so its row count is the limit.
+  // Page 1 was full if page 2 has new rows.
   const seen = new Set(page.keys)
   const second = await pages.readLaterPage(question, 2)
   return second.page.keys.some((key) => !seen.has(key)) ? page.rowCount : undefined
 }
 
-/** The first row can move from page 1 to page 2 between two responses, so the test is repeated. */
+/** The first row can move to page 2 between two responses. */
 const PAGING_TRIES = 3
 
-/** Returns whether the service ignores page numbers, in which case page 2 begins with the same row as page 1. */
+/** Returns whether the service returns page 1 for every page number. */
 export async function repeatsPages(pages: PageSource, question: Question): Promise<boolean> {
   for (let tries = 1; tries <= PAGING_TRIES; tries += 1) {
     const { page: first } = await pages.read(question, 1, 1)
@@ -162,10 +162,9 @@ function checkClock(client: ReportingClient, clock: Clock): Finding {
   return skewFinding(millisBetween(service, clock.now()))
 }
 
-/** Small clock differences are rounded to this: the Date header has whole seconds, and responses take time. */
+/** The Date header has whole seconds, and responses take time. */
 const SKEW_GRAIN_MS = 5_000
 
-/** Returns a warning if the clocks differ too much. `aheadMs` is our clock minus the service's clock. */
 export function skewFinding(aheadMs: number): Finding {
   const grainMs = Math.abs(aheadMs) + SKEW_GRAIN_MS < MINUTE_MS ? SKEW_GRAIN_MS : MINUTE_MS
   const apart = duration(Math.round(Math.abs(aheadMs) / grainMs) * grainMs)

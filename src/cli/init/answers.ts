@@ -17,10 +17,10 @@ export type Answers = Awaited<ReturnType<typeof answersOf>>
 
 const trimmed = (text: string | undefined): string | undefined => (text?.trim() === '' ? undefined : text?.trim())
 
-/** Returns the settings. Throws USAGE_INVALID if some are missing and it can't prompt, or CANCELLED after Ctrl-C. */
+/** Throws USAGE_INVALID if a setting is missing and there is no terminal. */
 export async function answersOf({ env, cwd, isInteractive }: Shell, given: InitSettings) {
   const file = trimmed(env['REPORTING_CLIENT_SECRET_FILE'])
-  // The secret is not trimmed, because a space can be part of it.
+  // Not trimmed, because a space can be part of the secret.
   const direct = trimmed(env['REPORTING_CLIENT_SECRET']) === undefined ? undefined : env['REPORTING_CLIENT_SECRET']
   const known = {
     baseUrl: trimmed(given.baseUrl) ?? trimmed(env['REPORTING_BASE_URL']),
@@ -73,11 +73,11 @@ const PROMPTS = {
 
 export const promptSecret = async (): Promise<Secret> => new Secret(await PROMPTS.secret())
 
-/** Asks a yes-or-no question. Without a terminal, returns false without asking. */
+/** Returns false without a terminal. */
 export const promptYesOrNo = async ({ isInteractive }: Shell, message: string, preselected = false): Promise<boolean> =>
   isInteractive && promptFor(({ confirm }) => confirm({ message, default: preselected }))
 
-/** Imports the prompts package only when it is needed, so that commands start fast. Throws CANCELLED after Ctrl-C. */
+/** Imports the prompts package only when needed, so that commands start fast. */
 export async function promptFor<T>(ask: (prompts: typeof import('@inquirer/prompts')) => Promise<T>, command = 'init') {
   try {
     return await ask(await import('@inquirer/prompts'))
