@@ -1,4 +1,4 @@
-/** Stores when audit trails were read (`tidemark.followed`) or could not be read (`tidemark.skipped_records`). */
+/** Stores when each audit trail was read, and which trails could not be read. */
 import { type Sql, type WithNulls, withoutNulls, name, text, time } from '../database/sql.ts'
 import type { Instant } from '../../instant.ts'
 
@@ -25,11 +25,11 @@ export interface SkippedRecord {
   readonly reason: string
 }
 
-/** The wait after the first failed attempt to read a trail. Each later wait is twice as long, up to a day. */
+/** The wait after the first failed attempt to read a trail. */
 const FIRST_RETRY_AFTER = 'INTERVAL 5 MINUTES'
 const DOUBLINGS_MAX = 9
 
-/** Stores records whose trail could not be read, and when to try again. `now` is this machine's time. */
+/** Stores records whose audit trail could not be read. */
 export async function recordSkipped(
   sql: Sql,
   { report, now }: { readonly report: string; readonly now: Instant },
@@ -48,24 +48,24 @@ export interface DueRecord {
   /** Text, because an identifier can exceed 2^53. */
   readonly recordId: string
   readonly mark: Instant | undefined
-  /** When the trail was last read, by the service's clock. Undefined if it never was. */
+  /** When the trail was last read, by the service's clock. */
   readonly askedAt: Instant | undefined
   /** Start of the run that last read the trail, by this machine's clock. */
   readonly begunAt: Instant | undefined
-  /** True if the configuration has changed since the trail was read. All entries of the trail are then read again. */
+  /** True if the whole trail must be read again, because the configuration changed. */
   readonly fromStart: boolean
-  /** True if the last attempt to read the trail failed and it is too early to try again. */
+  /** True if it is too early to retry a failed read. */
   readonly waits: boolean
 }
 
 export interface RecordsRequest {
   readonly now: Instant
   readonly report: string
-  /** The report whose rows each have an audit trail. Example: `enquiries`. */
+  /** The report whose rows have audit trails. Example: `enquiries`. */
   readonly follows: string
   readonly keyColumn: string
   readonly scopePrefix: string
-  /** Set if the configuration has changed: trails that were last read at this time or earlier are read again. */
+  /** Trails that were last read at or before this time are read again. */
   readonly again?: Instant | undefined
 }
 
@@ -79,7 +79,7 @@ export function recordsToReadAgain(sql: Sql, ask: RecordsRequest & { again: Inst
   return recordsWhere(sql, ask, `WHERE ${again} ORDER BY f.ask_after DESC NULLS LAST, k.id DESC LIMIT ${ask.limit}`)
 }
 
-/** Returns the record whose trail was read last, or undefined. If a run cannot read any trail, it tries this one. */
+/** Returns the record whose trail was read most recently. */
 export async function lastReadRecord(sql: Sql, ask: RecordsRequest): Promise<DueRecord | undefined> {
   const which = 'WHERE m.value IS NOT NULL AND x.scope IS NULL ORDER BY f.asked_at DESC NULLS LAST LIMIT 1'
   return (await recordsWhere(sql, ask, which))[0]
@@ -89,7 +89,7 @@ async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promi
   const { report, follows, keyColumn, scopePrefix, again, now } = ask
   const fromStart =
     again === undefined ? 'false' : `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(again)}, true)`
-  // Results are cached by query text. A text with the current time (`now`) would never find its cached result.
+  // The text does not contain `now`, so that the query finds its cached result.
   const rows = await sql.cachedRows<WithNulls<Omit<DueRecord, 'waits'>> & { waitsUntil: number | null }>(`
     SELECT k.scope, k.id::VARCHAR AS "recordId", ${fromStart} AS "fromStart", epoch_us(m.value) AS mark,
       epoch_us(x.ask_again_at) AS "waitsUntil", epoch_us(f.asked_at) AS "askedAt", epoch_us(coalesce(r.started_at, m.updated_at)) AS "begunAt"

@@ -1,4 +1,4 @@
-/** Reads what a backfill needs to choose its windows, such as the number of stored rows in each time range. */
+/** Reads what a backfill needs to choose its windows. */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
@@ -15,10 +15,9 @@ interface DensityRequest {
   readonly span: Span & { readonly since: Instant }
 }
 
-/** Returns functions that read what a backfill needs. If there is no warehouse yet, `sql` is undefined. */
 export const backfillBasis = (sql: Sql | undefined) => ({
   rowDensity: async (ask: DensityRequest) => sql && densityOf(sql, ask),
-  /** True if each window must be read twice, with and without deleted rows: some rows lack a deletion flag. */
+  /** True if each window must be read twice, because some rows lack a deletion flag. */
   readsTwice: async (report: Declaration) => report.deletes === 'diff' || (!!sql && hasUnflaggedRows(sql, report)),
   pagingProfile: async (report: ReportName, pageSize: number) =>
     sql === undefined ? UNKNOWN_PAGING : pagingProfileOf(sql, { report, pageSize }),
@@ -33,10 +32,9 @@ async function hasUnflaggedRows(sql: Sql, { name: report }: Declaration): Promis
   return (load.unflagged ?? 0) > 0
 }
 
-/** `densityOf` returns about this many ranges. */
 const DENSITY_SPANS = 512
 
-/** Divides `span` into ranges with similar numbers of rows. Undefined if there are no rows or no modification times. */
+/** Divides `span` into ranges with similar numbers of rows. */
 async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Promise<CountedRange[] | undefined> {
   if (report.newerBy.length === 0) return undefined
   const inScope = scope === '' ? '' : ` AND target_currency = ${text(scope)}`
@@ -49,7 +47,7 @@ async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Pro
   const [total, twice] = [await countOf(sql, `(${stamps})`), await countOf(sql, `(${stamps}) WHERE twice`)]
   if (total === 0) return undefined
   const step = Math.ceil(total / DENSITY_SPANS)
-  // A row with two different modification times (spec §4) can be returned for two windows, so it counts twice.
+  // A row with two modification times can be in two windows (spec §4).
   const readsPerRow = 1 + twice / total
   const cuts = await sql.rows<{ cut: Instant; n: number }>(`
     SELECT epoch_us(stamp) AS cut, max(n) AS n

@@ -1,4 +1,4 @@
-/** Writes the tables of backfills. A window is `done` when its last rows are committed, so a restart skips it. */
+/** Stores backfills and their windows, so that a restart skips finished windows. */
 import type { ReportName } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
@@ -75,7 +75,7 @@ const cancellableSql = (id: string): string => `
   FROM tidemark.backfills LEFT JOIN (FROM tidemark.fences WHERE kind = 'backfill') USING (report)
   WHERE backfill_id = ${text(id)} AND state IN ('pending', 'running', 'failed')`
 
-/** Sets the window to `done`, in the transaction of its last load. Throws FENCED if the backfill was cancelled. */
+/** Marks the window as done. Throws FENCED if the backfill was cancelled. */
 export async function completeWindow(sql: Sql, window: CompletedWindow, loadId: number): Promise<void> {
   const { backfillId, number, rows, pages } = window
   const id = text(backfillId)
@@ -138,7 +138,7 @@ export class BackfillBooks {
     return rows.map(withoutNulls)
   }
 
-  /** Sets the backfill to `running`. Others of the report, left `running` by a process that died, become `pending`. */
+  /** Sets the backfill to `running`. Any other running backfill belongs to a dead process. */
   start(backfillId: string, fence: Fence | undefined, now: Instant): Promise<void> {
     return this.#fences.transact(this.#database, fence, async (sql) => {
       const id = text(backfillId)
@@ -177,7 +177,7 @@ export class BackfillBooks {
     })
   }
 
-  /** Cancels a backfill, so that later commits of its run fail. Returns undefined if the backfill has already ended. */
+  /** Cancels a backfill. Returns undefined if the backfill has already ended. */
   cancel(backfillId: string, now: Instant, why: NonNullable<RunRecord['error']>): Promise<ReportName | undefined> {
     return this.#database.transaction(async (sql) => {
       const [book] = await sql.rows<CancellableBook>(cancellableSql(backfillId))

@@ -1,19 +1,19 @@
-/** Reads marks and counts of each report for metrics, notices and `tidemark.freshness`. Reads only small tables. */
+/** Reads marks and counts of each report for metrics, notices and `tidemark.freshness`. */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
 import { READ_UP_TO } from '../../plan/marks.ts'
 import { type Sql, type WithNulls, withoutNulls, text } from '../database/sql.ts'
 
-/** For this many days, late rows (shown after their window was read) lead to the advice to raise `overlap`. */
+/** Advice to raise `overlap` counts the late rows of this many days. */
 export const LATE_DAYS = 30
 
-/** Returns SQL that is true if `scope` is configured. In the query, `s` must be `tidemark.report_states`. */
+/** Returns a SQL condition. The query must join `tidemark.report_states` as `s`. */
 export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR list_contains(s.scopes, ${scope}))`
 
-/** SQL that is true for a mark if all rows up to the mark were read. In the query, `m` must be `tidemark.marks`. */
+/** SQL that is true for marks `m` up to which all rows were read. */
 export const IS_READ_UP_TO = `m.mark IN (${READ_UP_TO.map(text).join(', ')})`
 
-/** SQL for the time up to which all currencies of a report were read or, for audits, the newest mark of any trail. */
+/** SQL for each report's mark. Among currencies, the oldest mark counts. */
 export const REPORT_MARKS = `
   SELECT m.report, CASE WHEN bool_or(m.mark = 'since') THEN max(m.value)
     WHEN count(*) >= coalesce(any_value(len(s.scopes)), 0) THEN min(m.value) END AS mark
@@ -25,11 +25,10 @@ export const REJECTED = `
   FROM tidemark.rejected_rows GROUP BY report`
 export const MISFITS = 'SELECT report, count(*) AS misfits FROM tidemark.misfits GROUP BY report'
 
-/** Returns a SQL join named `alias`. It computes `columns` for each report from the bookkeeping table `from`. */
+/** Returns a SQL join that groups a bookkeeping table by report. */
 export const joinPerReport = (alias: string, columns: string, from: string): string =>
   `LEFT JOIN (SELECT report, ${columns} FROM tidemark.${from} GROUP BY report) ${alias} USING (report)`
 
-/** Returns a SQL join that adds each report's `late_rows` and `largest_lateness` for the last `hours`. */
 export const joinLateRows = (alias: string, hours: number): string =>
   joinPerReport(
     alias,
@@ -49,11 +48,10 @@ export interface BookFigures {
   /** Number of late rows in the last `LATE_NOTICE_HOURS` hours. */
   readonly lateRows: number
   readonly largestLatenessMs: number | undefined
-  /** The message of MASS_DELETE_STOPPED, if a comparison of row counts would have deleted too many rows. */
+  /** The message of MASS_DELETE_STOPPED, if deletions were stopped. */
   readonly brake: string | undefined
 }
 
-/** A notice about late rows ends after this many hours without a late row. */
 const LATE_NOTICE_HOURS = 24
 
 const FIGURES = `

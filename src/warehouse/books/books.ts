@@ -1,4 +1,4 @@
-/** Reads and writes the books: the bookkeeping tables in schema `tidemark`, such as marks, windows, loads and runs. */
+/** Reads and writes the bookkeeping tables in schema `tidemark`. */
 import type { RunCounts } from '../../plan/runCounts.ts'
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -11,7 +11,7 @@ import { countOf, onlyRow, orNull, type Sql, text, time } from '../database/sql.
 import { renameReservedColumns } from '../tables/tables.ts'
 import { reportsWithHistory, switchHistory } from '../tables/versions.ts'
 
-/** A window that was read completely, and the marks that it sets. A load writes both in its transaction. */
+/** A window that was read completely, and the marks that it sets. */
 export interface ClosedWindow {
   readonly scope: string
   readonly since: Instant | undefined
@@ -24,7 +24,7 @@ export interface ClosedWindow {
 }
 
 export type RunKind = 'incremental' | 'backfill' | 'reconcile'
-/** A run is `stopped` if an operator, the worker or a newer run has stopped it, or if its process ended. */
+/** A run that was interrupted or whose process died is `stopped`. */
 export type RunState = 'running' | 'done' | 'failed' | 'stopped'
 
 export interface RunRecord extends RunCounts {
@@ -37,7 +37,7 @@ export interface RunRecord extends RunCounts {
   readonly error?: { readonly code: string; readonly message: string; readonly cure: string }
 }
 
-/** Returns the prefix for numbers staged as text, because as doubles they would lose digits. Example: `~5f0c…9b~`. */
+/** Returns the prefix that marks numbers staged as text. Example: `~5f0c…9b~`. */
 export async function readNumberMark(sql: Sql): Promise<string> {
   const [known] = await sql.rows<{ value: string }>(`SELECT value FROM tidemark.settings WHERE name = 'number_mark'`)
   if (known !== undefined) return known.value
@@ -45,14 +45,14 @@ export async function readNumberMark(sql: Sql): Promise<string> {
   return readNumberMark(sql)
 }
 
-/** Returns a scope's mark, the end of the window that set it, and the time when that window's run began. */
+/** Returns the scope's mark and the window that set it. */
 export async function lastWindowOf(sql: Sql, report: string, scope: string): Promise<LastWindow> {
   const isHere = `report = ${text(report)} AND scope = ${text(scope)}`
   const [row] = await sql.cachedRows<{ mark: Instant; loadId: number; updatedAt: Instant }>(`
     SELECT epoch_us(value) AS mark, load_id AS "loadId", epoch_us(updated_at) AS "updatedAt"
     FROM tidemark.marks m WHERE ${isHere} AND ${IS_READ_UP_TO}`)
   const ofLoad = `load_id = ${row?.loadId ?? 0}`
-  // A single query for `mark`, `until` and `begunAt` would take twice as long as these two queries.
+  // One query for all three values would take twice as long.
   const [load] = await sql.cachedRows<{ until: Instant | null; begunAt: Instant | null }>(`
     SELECT (SELECT epoch_us(max(until)) FROM tidemark.windows WHERE ${isHere} AND ${ofLoad}) AS until,
       (SELECT epoch_us(min(started_at)) FROM tidemark.runs WHERE run_id IN (SELECT run_id FROM tidemark.loads WHERE ${ofLoad})) AS "begunAt"`)
@@ -69,7 +69,7 @@ interface WindowsToClose {
   readonly windows: readonly ClosedWindow[]
 }
 
-/** Records the closed windows of loads and advances the high-water marks of their reports. A mark never moves back. */
+/** Records closed windows and advances the marks. A mark never moves back. */
 export async function closeWindows(sql: Sql, loads: readonly WindowsToClose[]): Promise<void> {
   const closed = loads.flatMap(({ windows, ...load }) => windows.map((window) => ({ ...load, ...window })))
   if (closed.length === 0) return
@@ -106,11 +106,11 @@ export async function recordRun(sql: Sql, ...runs: readonly RunRecord[]): Promis
   await sql.run(`INSERT INTO tidemark.runs VALUES ${rows.join()}`)
 }
 
-/** Returns whether another process has continued the run. The stored start is then later than this record's. */
+/** Returns whether another process has continued the run. */
 export const isTakenOver = async (sql: Sql, { runId, startedAt }: RunRecord): Promise<boolean> =>
   (await countOf(sql, `tidemark.runs WHERE run_id = ${text(runId)} AND started_at > ${time(startedAt)}`)) > 0
 
-/** Sets runs of dead processes to `stopped`. If `newer` is given, stops only other runs of the same report and kind. */
+/** Marks runs of dead processes as stopped, or only the runs before `newer`. */
 export async function stopDeadRuns(sql: Sql, newer?: { report: string; kind: RunKind; holder: string }): Promise<void> {
   const older =
     newer && `AND report = ${text(newer.report)} AND kind = ${text(newer.kind)} AND run_id <> ${text(newer.holder)}`
@@ -124,9 +124,9 @@ export interface ReportStateRow {
   readonly report: ReportName
   readonly enabled: boolean
   readonly offReason: string | undefined
-  /** The configured currencies. If undefined, each scope that was ever read counts as configured. */
+  /** The configured currencies. Undefined means every scope. */
   readonly scopes?: readonly string[] | undefined
-  /** True if requests have filters. A row that is not returned may then still exist: a filter may exclude the row. */
+  /** True if requests have filters, so a missing row may still exist. */
   readonly isFiltered?: boolean
   readonly history?: { readonly on: boolean; readonly now: Instant }
 }
@@ -160,11 +160,11 @@ export interface Pause {
   readonly code: string
   readonly reason: string
   readonly cure: string
-  /** The API client when paused: its identifier, OAuth scopes and, for refused credentials, a hash of the secret. */
+  /** Identifies the API client and its permissions when the pause began. */
   readonly client: string
 }
 
-/** Stores a pause. `tidemark resume` ends it. A pause after a refusal also ends when `client` changes. */
+/** Stores a pause. `tidemark resume` ends it. */
 export async function recordPause(sql: Sql, pause: Pause, now: Instant): Promise<void> {
   const state = `tidemark.report_states WHERE report = ${text(pause.report)}`
   if ((await countOf(sql, state)) === 0)
@@ -181,7 +181,7 @@ export async function pauses(sql: Pick<Sql, 'rows'>): Promise<Pause[]> {
     FROM tidemark.report_states WHERE paused_code IS NOT NULL`)
 }
 
-/** Ends the pauses of the reports in `named`. With `onlyRefused`, keeps the pauses that an operator requested. */
+/** Ends pauses. With `onlyRefused`, keeps the pauses that an operator requested. */
 export async function clearPauses(sql: Sql, named: readonly ReportName[], { onlyRefused = false } = {}) {
   const refused = (await pauses(sql)).filter(({ code }) => code !== 'REPORT_PAUSED').map(({ report }) => report)
   const resumed = onlyRefused ? named.filter((report) => refused.includes(report)) : named

@@ -1,4 +1,4 @@
-/** The change feed: rows that changed since a cursor. `tidemark.replaced` lists the versions that loads replaced. */
+/** The change feed: rows that changed since a cursor. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { type Column, type ReportTable, tableOf } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
@@ -13,7 +13,7 @@ export interface FeedTable {
   readonly key: readonly Pick<Column, 'name' | 'type'>[]
 }
 
-/** Returns the tables of a report: its own table first, then the tables of its collections. */
+/** Returns the report's table, then the tables of its collections. */
 export const feedTablesOf = (report: ReportName): FeedTable[] => feedTables(tableOf(reportOf(report)))
 
 function feedTables(table: ReportTable): FeedTable[] {
@@ -23,11 +23,11 @@ function feedTables(table: ReportTable): FeedTable[] {
   return [{ name: table.name, key }, ...children].map((each) => ({ ...each, report: table.name }))
 }
 
-/** Returns SQL that creates the function `changes.<table>(since)`: the rows that changed after the cursor `since`. */
+/** Returns SQL that creates the function `changes.<table>(since)`. */
 function tableFeedSql({ name: table, report, key }: FeedTable): string {
   const ofRemoved = key.map((column, n) => `json_extract_string(b.key, '$[${n}]')::${column.type}`)
   const isSame = key.map((column, n) => `t.${name(column.name)} = ${ofRemoved[n]}`).join(' AND ')
-  // Selects each row's version at the cursor: it was written at or before the cursor, and replaced after it.
+  // `before` selects the version that each row had at the cursor.
   return `
     CREATE OR REPLACE MACRO changes.${name(table)}(since) AS TABLE
     WITH c AS (SELECT tidemark.load_of_cursor(${text(report)}, since) AS load),
@@ -63,7 +63,7 @@ const FEED_FUNCTIONS = `
   CREATE OR REPLACE MACRO tidemark.changes(report, cursor) AS TABLE
     FROM query('FROM changes."' || replace(report, '"', '""') || '"(''' || replace(cursor, '''', '''''') || ''')');`
 
-/** Throws CURSOR_EXPIRED if the cursor is too old or unknown, and WAREHOUSE_MISSING if the copy has no change feed. */
+/** Throws CURSOR_EXPIRED if the change feed can't continue from the cursor. */
 export async function checkCursor(sql: Pick<Sql, 'rows'>, cursor: Cursor, reports: readonly string[]): Promise<void> {
   if ((await sql.rows(`FROM duckdb_functions() WHERE function_name = 'load_of_cursor'`)).length === 0) {
     const cure = 'Run "tidemark sync": it publishes a new copy at its end.'
@@ -77,9 +77,9 @@ export async function checkCursor(sql: Pick<Sql, 'rows'>, cursor: Cursor, report
   })
 }
 
-/** Invalidates all earlier cursors of a report, because stored rows have changed without a load. */
+/** Invalidates the report's cursors, because stored rows have changed without a load. */
 export async function restartFeed(sql: Sql, report: ReportName, reason: string): Promise<void> {
-  // This load has no rows. It exists only so that the new state has a number.
+  // This load has no rows. Cursors need its number.
   await sql.run(`
     INSERT INTO tidemark.loads
     SELECT coalesce(max(load_id), 0) + 1, ${text(reason)}, ${text(report)}, now(), 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0
@@ -89,7 +89,7 @@ export async function restartFeed(sql: Sql, report: ReportName, reason: string):
     DELETE FROM tidemark.replaced WHERE "table" = ${text(report)} OR starts_with("table", ${text(`${report}__`)})`)
 }
 
-/** Removes replaced versions that are needed only by cursors older than `before` (SQL for a time). */
+/** Removes replaced versions that no cursor newer than `before` needs. */
 export async function trimFeed(sql: Sql, before: string): Promise<void> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE new_start AS

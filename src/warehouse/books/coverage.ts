@@ -1,4 +1,4 @@
-/** Reads and writes `tidemark.coverage` (settings of each scope) and `tidemark.covered` (ranges that were read). */
+/** Stores which ranges of each scope were read, and with which settings. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { type ReadSettings, parseChanges, type Coverage, changesText } from '../../plan/coverage.ts'
 import type { Instant } from '../../instant.ts'
@@ -30,7 +30,7 @@ export async function storedPrivacyRules(sql: Sql, report: string): Promise<(str
   return rows.map(({ columns }) => columns ?? undefined)
 }
 
-/** Stores the configuration of a scope. Deletes stored values of columns that are now private. */
+/** Stores the settings of a scope, and deletes values that are now private. */
 export async function recordCoverage(sql: Sql, place: CoveredPlace, coverage: Coverage): Promise<void> {
   const { asked, refillUntil, because } = coverage
   const reason = refillUntil === undefined ? undefined : changesText(because)
@@ -45,17 +45,17 @@ export async function recordCoverage(sql: Sql, place: CoveredPlace, coverage: Co
     INSERT INTO tidemark.coverage VALUES (${values}, ${orNull(refillUntil, time)}, ${orNull(reason, text)})`)
 }
 
-/** Deletes the coverage of scopes that are not in `kept`. If a scope is configured again, it is read from the start. */
+/** Deletes the coverage of scopes that are not in `kept`. */
 export async function forgetCoverage(sql: Sql, report: string, kept: readonly string[]): Promise<void> {
   const others = kept.length === 0 ? '' : ` AND scope NOT IN (${kept.map(text).join(', ')})`
   const which = `tidemark.coverage WHERE report = ${text(report)}${others}`
-  // Even a DELETE that matches no row would clear the cached coverage of all scopes (database/queryCache.ts).
+  // A DELETE without matches would still clear the cached coverage.
   if ((await sql.cachedRows(`SELECT 1 FROM ${which}`)).length > 0) await sql.run(`DELETE FROM ${which}`)
 }
 
 type CoveredSpan = Span & CoveredPlace
 
-/** Merges closed windows into the intervals of `tidemark.covered`. Skips audit reports, which have marks instead. */
+/** Adds closed windows to the covered ranges. Audit reports use marks instead. */
 export async function cover(
   sql: Sql,
   windows: readonly (Omit<CoveredSpan, 'report'> & { readonly report: Declaration })[],

@@ -1,4 +1,4 @@
-/** A change feed cursor: a load's number and a hash. If a load gets this number after a restore, its hash differs. */
+/** A change feed cursor. Its hash detects that a backup was restored. */
 import { SyncError } from '../../errors.ts'
 import { onlyRow, type Sql } from '../database/sql.ts'
 
@@ -14,7 +14,7 @@ const SHAPE = new RegExp(`^${CURSOR_SHAPE}$`)
 /** SQL for the cursor of a row of `tidemark.loads`. */
 export const CURSOR_SQL = `(load_id || '-' || left(md5(concat_ws('/', load_id, run_id, epoch_us(committed_at))), 12))`
 
-/** Returns the cursor of the newest state. For a published copy, that is the state of the publication. */
+/** Returns the cursor of the newest state. */
 export async function currentCursor(sql: Pick<Sql, 'rows'>): Promise<Cursor> {
   const newest = `SELECT arg_max(${CURSOR_SQL}, load_id) AS cursor FROM tidemark.loads`
   return (await onlyRow<{ cursor: Cursor | null }>(sql, newest)).cursor ?? START
@@ -22,7 +22,6 @@ export async function currentCursor(sql: Pick<Sql, 'rows'>): Promise<Cursor> {
 
 export const isCursor = (text: string): text is Cursor => text === START || SHAPE.test(text)
 
-/** Returns the text as a cursor. Throws USAGE_INVALID if it is malformed. */
 export function parseCursor(text: string): Cursor {
   if (isCursor(text)) return text
   throw new SyncError('USAGE_INVALID', `"${text.slice(0, 80)}" is no cursor`, {
@@ -30,5 +29,5 @@ export function parseCursor(text: string): Cursor {
   })
 }
 
-/** Returns the number of the last load that the cursor includes, or 0 for `start`. */
+/** Returns the number of the cursor's load, or 0 for `start`. */
 export const loadOf = (cursor: Cursor): number => Number(SHAPE.exec(cursor)?.[1] ?? 0)

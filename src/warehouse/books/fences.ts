@@ -1,4 +1,4 @@
-/** A run commits only while its number (epoch) is the newest of its report and kind (product contract §5.6). */
+/** Fences: only the newest run of a report and kind can commit (product contract §5.6). */
 import type { ReportName } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import type { RunKind } from './books.ts'
@@ -10,7 +10,7 @@ interface FencePlace {
   readonly kind: RunKind
 }
 
-/** A run's right to commit. It ends when a newer run of the same report and kind begins. */
+/** A run's right to commit, until a newer run begins. */
 export interface Fence extends FencePlace {
   readonly epoch: number
 }
@@ -32,25 +32,25 @@ export class Fences {
     this.#isAlone = isAlone
   }
 
-  /** Returns a fence with the next epoch. Runs with an older fence of this report and kind can no longer commit. */
+  /** Returns a new fence. Earlier runs of this report and kind can no longer commit. */
   async take(sql: Sql, { report, kind, holder }: FenceRequest): Promise<Fence> {
     const place = placeOf({ report, kind })
-    // `#newest` has entries only if this process writes alone. The stored epoch is then never newer than the entry.
+    // Entries exist only if this process writes alone, so they are never outdated.
     const stored = this.#newest.has(place) ? undefined : await readNewest(sql, { report, kind })
     const epoch = Math.max(stored?.epoch ?? 0, this.#newest.get(place)?.epoch ?? 0) + 1
-    // Backfills and reconciles can be continued by another process, so their fences are stored immediately.
+    // Another process may continue a backfill or reconcile, so its fence is stored at once.
     if (!this.#isAlone || kind !== 'incremental') await write(sql, { report, kind, epoch, holder })
-    // To avoid an extra transaction, `check` stores the fence of an incremental run in the run's first transaction.
+    // `check` stores the fence in the run's first commit, which saves a transaction.
     else this.#newest.set(place, { epoch, holder })
     return { report, kind, epoch }
   }
 
-  /** Returns whether the fence is certainly the newest. Always false for backfills, and if several processes write. */
+  /** Returns whether the fence is certainly the newest, without reading the warehouse. */
   isNewest(fence: Fence | undefined): boolean {
     return fence !== undefined && this.#newest.get(placeOf(fence))?.epoch === fence.epoch
   }
 
-  /** Runs `work` in a transaction that checks `fence` first. Without a fence, nothing is checked. Throws FENCED. */
+  /** Runs `work` in a transaction. Throws FENCED if the fence is outdated. */
   transact<T>(database: Database, fence: Fence | undefined, work: (sql: Sql) => Promise<T>): Promise<T> {
     return database.transaction(async (sql) => {
       await this.check(sql, fence)
@@ -58,12 +58,12 @@ export class Fences {
     })
   }
 
-  /** Throws FENCED if a newer run of this report and kind has a fence. Call this in the committing transaction. */
+  /** Throws FENCED if a newer fence exists. Call this in the committing transaction. */
   async check(sql: Sql, fence: Fence | undefined): Promise<void> {
     if (fence === undefined) return
     const { report, kind, epoch } = fence
     const taken = this.#newest.get(placeOf(fence))
-    // The first commit of a run replaces the stored fence of the previous run, in one statement.
+    // The run's first commit replaces the stored fence of the previous run.
     if (taken?.epoch === epoch && (await advance(sql, fence, taken))) return
     const stored = await readNewest(sql, fence)
     const newest = taken === undefined || (stored !== undefined && stored.epoch > taken.epoch) ? stored : taken
@@ -97,7 +97,7 @@ async function write(sql: Sql, { epoch, holder, ...place }: FencePlace & FenceRe
     INSERT INTO tidemark.fences VALUES (${text(place.report)}, ${text(place.kind)}, ${epoch}, ${text(holder)}, now())`)
 }
 
-/** Replaces the stored fence if that fence has an older epoch. Returns false if nothing was replaced. */
+/** Replaces an older stored fence. Returns false if there was none. */
 async function advance(sql: Sql, place: FencePlace, { epoch, holder }: FenceRecord): Promise<boolean> {
   const updated = await onlyRow<{ Count: number }>(
     sql,

@@ -8,7 +8,7 @@ import { stampSql } from '../tables/tables.ts'
 
 const utcText = (value: string): string => `strftime(${value} AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S UTC')`
 
-/** Returns SQL that formats a duration in one unit. Example: `3 hours`. */
+/** Returns SQL that formats a duration. Example: `3 hours`. */
 const span = (value: string): string => `
   CASE WHEN ${value} < INTERVAL 2 MINUTES THEN ${counted(`epoch(${value})::BIGINT`, 'second')}
     WHEN ${value} < INTERVAL 2 HOURS THEN ${counted(`floor(epoch(${value}) / 60)::BIGINT`, 'minute')}
@@ -23,7 +23,7 @@ const trails = reports
   .map(({ name }) => text(name))
   .join(', ')
 
-/** SQL for each sentence in the view's column `explained`. A sentence that does not apply is NULL. */
+/** SQL for the sentences of the column `explained`. NULL omits a sentence. */
 const SENTENCES: readonly string[] = [
   `'Not running: ' || rtrim(f.not_running_because, '.') || '.'`,
   `CASE WHEN f.rows = 0 THEN '0 rows because ' || CASE
@@ -79,7 +79,6 @@ const FACTS = `
   ${joinPerReport('h', 'CASE WHEN bool_and(ended_at IS NOT NULL) THEN max(ended_at) END AS history_ended', 'histories')}
   ${joinPerReport('n', 'max(stopped) AS stopped', 'countings')}`
 
-/** The view names at most this many records whose audit trail could not be read, and counts the others. */
 const SKIPPED_NAMED = 5
 
 export function freshnessSql(): string {
@@ -121,7 +120,7 @@ export function freshnessSql(): string {
     COMMENT ON VIEW tidemark.freshness IS 'One row per report: up to when it is complete, and why not later';`
 }
 
-/** Returns statements that add comments to the view's columns. A lake can't store such comments. */
+/** Returns comments on the view's columns. A lake can't store such comments. */
 export const freshnessCommentsSql = (): string => `
   COMMENT ON COLUMN tidemark.freshness.explained IS 'The same in words: how far the report is read, what is missing and why';
   COMMENT ON COLUMN tidemark.freshness.reconcile_missed IS 'Rows that the last reconcile found missing, although their windows were read';

@@ -1,4 +1,4 @@
-/** Migrates the bookkeeping tables to the newest layout. Each migration is a file. */
+/** Migrates the bookkeeping tables to the newest layout. */
 import { createHash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -12,7 +12,6 @@ import { freshnessCommentsSql, freshnessSql } from './freshness.ts'
 import { createTables, isLake } from '../tables/tables.ts'
 
 const FOLDER = new URL('../../../schema/migrations/', import.meta.url)
-/** The migration files, such as `0001_books.sql`, in numerical order. */
 const MIGRATIONS = readdirSync(FOLDER)
   .filter((file) => file.endsWith('.sql'))
   .toSorted()
@@ -21,10 +20,10 @@ const MIGRATIONS = readdirSync(FOLDER)
 const COMPRESSED: Readonly<Record<string, string>> = { _payload: 'zstd', _child_key: 'uncompressed' }
 
 export const LAYOUT = MIGRATIONS.length
-/** The layout number of a warehouse that `tidemark move` has not filled yet. Older versions refuse such a number. */
+/** The layout of a warehouse that `tidemark move` has not filled. Older versions reject it. */
 export const UNFILLED = 1_000_000
 
-/** Migrates a warehouse to the newest layout. Returns its previous layout. Throws like `knownLayout`. */
+/** Migrates the tables and returns the previous layout. Throws like `knownLayout`. */
 export async function migrate(sql: Sql, path: string, movedFrom?: string): Promise<number> {
   const version = await knownLayout(sql, path, movedFrom)
   const migrations = await Promise.all(MIGRATIONS.map((file) => readFile(new URL(file, FOLDER), 'utf8')))
@@ -47,13 +46,12 @@ export async function migrate(sql: Sql, path: string, movedFrom?: string): Promi
   return version
 }
 
-/** Returns the fingerprint of the views, functions and comments that were last written. */
 async function storedFingerprint(sql: Sql): Promise<string | undefined> {
   const [row] = await sql.rows<{ value: string }>(`SELECT value FROM tidemark.settings WHERE name = 'definitions'`)
   return row?.value
 }
 
-/** Corrects comments on tables and columns if an older version of Tidemark wrote different ones. */
+/** Rewrites comments that an older version of Tidemark wrote differently. */
 async function correctComments(sql: Sql, migrations: readonly string[]): Promise<void> {
   const comments = await sql.rows<{ target: string; comment: string }>(`
     SELECT 'TABLE tidemark.' || table_name AS target, comment FROM duckdb_tables()
@@ -66,7 +64,7 @@ async function correctComments(sql: Sql, migrations: readonly string[]): Promise
   if (wrong.length > 0) await sql.run(wrong.join('\n'))
 }
 
-/** Returns the layout number (0: no tables). Throws WAREHOUSE_NEWER, MOVE_UNFINISHED or, in a move, USAGE_INVALID. */
+/** Returns the layout, or 0 without tables. Throws if this program can't use the warehouse. */
 export async function knownLayout(sql: Pick<Sql, 'rows'>, path: string, movedFrom?: string): Promise<number> {
   const [books] = await sql.rows(
     `SELECT 1 FROM duckdb_tables() WHERE schema_name = 'tidemark' AND table_name = 'layout'`,
@@ -93,10 +91,10 @@ export async function knownLayout(sql: Pick<Sql, 'rows'>, path: string, movedFro
   })
 }
 
-/** Checks that tables can be read. Throws WAREHOUSE_NEWER, MOVE_UNFINISHED or, for an empty lake, WAREHOUSE_MISSING. */
+/** Throws if this program can't read the tables. */
 export async function checkLayout(database: Pick<Database, 'rows' | 'path' | 'isShared'>): Promise<void> {
   const layout = await knownLayout(database, database.path)
-  // Another process may be creating this lake. The lake then exists for a moment without its tables.
+  // A lake has no tables for a moment while another process creates it.
   if (layout > 0 || !database.isShared) return
   throw new SyncError('WAREHOUSE_MISSING', `${database.path} has no tables yet`, {
     cure: 'Run "tidemark sync": it creates them. If a worker is starting, wait for its first run.',

@@ -1,15 +1,14 @@
-/** Reads what has changed in each report since a cursor, for messages to receivers waiting for new data. */
+/** Reads what has changed in each report since a cursor. */
 import { type ReportName, reportNames } from '../../../schema/index.ts'
 import { formatInstant } from '../../instant.ts'
 import { type Sql, text } from '../database/sql.ts'
 import { bookFigures } from './bookFigures.ts'
 import { type Cursor, currentCursor, CURSOR_SQL, loadOf, START } from './cursor.ts'
 
-/** A message lists at most this many loads, the newest ones. The cursors in the message cover all loads. */
 const LOADS_LISTED_MAX = 1_000
 
 export interface NewDataRequest {
-  /** How far the receiver has already read each report. A report without a cursor is reported from the beginning. */
+  /** How far the receiver has read each report. Default: the beginning. */
   readonly cursors: Readonly<Partial<Record<ReportName, Cursor | undefined>>>
   readonly reports?: readonly ReportName[] | undefined
 }
@@ -17,7 +16,7 @@ export interface NewDataRequest {
 type Count = 'inserted' | 'updated' | 'deleted' | 'children_written' | 'count'
 type ChangedRow = Readonly<Record<Count, number>> & { report: ReportName; from: Cursor; ids: string }
 
-/** Returns the current cursor and what has changed. An unknown cursor, as after a restore, counts as `start`. */
+/** Returns what changed since the cursors. An unknown cursor counts as `start`. */
 export async function newDataSince(sql: Pick<Sql, 'rows'>, { cursors, reports = reportNames }: NewDataRequest) {
   const to = await currentCursor(sql)
   const known = reports.map((report) => [report, cursors[report] ?? START] as const)
@@ -40,7 +39,7 @@ export async function newDataSince(sql: Pick<Sql, 'rows'>, { cursors, reports = 
       report,
       cursor: { from, to },
       rows,
-      /** The published rows are complete up to this time; null if the report was never read to the end. */
+      /** Null if the report was never read to the end. */
       mark: mark === undefined ? null : formatInstant(mark),
       loads: { count, ids: JSON.parse(ids) as number[] },
     }

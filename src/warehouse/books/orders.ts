@@ -1,4 +1,4 @@
-/** Writes `tidemark.orders`: commands and console actions, with who sent them, when, and how they ended. */
+/** Records the commands that people sent, and their results. */
 import { randomUUID } from 'node:crypto'
 import type { Instant } from '../../instant.ts'
 import type { Database } from '../database/duckdb.ts'
@@ -19,7 +19,7 @@ export const ordersOf = (database: Database) => ({
       VALUES (${text(id)}, ${time(at)}, ${text(who)}, ${text(what)}, ${text(JSON.stringify(request))})`)
     return id
   },
-  /** Stores the result of an order: `done`, or the codes of its errors. */
+  /** Stores the result: `done`, or the codes of the errors. */
   end: (id: string, { result, at }: { readonly result: string; readonly at: Instant }): Promise<void> =>
     database.run(`
       UPDATE tidemark.orders SET ended_at = ${time(at)}, result = ${text(result)} WHERE order_id = ${text(id)}`),

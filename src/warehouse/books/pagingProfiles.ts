@@ -1,4 +1,4 @@
-/** Reads and writes `tidemark.page_sizes`: how the service divides each report into pages (`PagingProfile`). */
+/** Reads and writes how the service divides each report into pages. */
 import type { ReportName } from '../../../schema/index.ts'
 import { joinProfiles, isSameProfile, type PagingProfile, UNKNOWN_PAGING } from '../../plan/pagingProfile.ts'
 import { type Sql, text, type WithNulls, withoutNulls } from '../database/sql.ts'
@@ -6,7 +6,7 @@ import { type Sql, text, type WithNulls, withoutNulls } from '../database/sql.ts
 export interface PagingPlace {
   readonly report: ReportName
   readonly pageSize: number
-  /** The profile that was stored when the walk began. Replaced by the new one, unless another walk has changed it. */
+  /** The profile that was stored when the walk began. */
   readonly knew?: PagingProfile
 }
 
@@ -20,7 +20,7 @@ export async function pagingProfileOf(sql: Sql, { report, pageSize }: PagingPlac
   return stored === undefined ? UNKNOWN_PAGING : { ...UNKNOWN_PAGING, ...withoutNulls(stored) }
 }
 
-/** Stores the paging profile that a walk has learned. If another walk stored one in the meantime, combines both. */
+/** Stores a profile, combined with one that another walk has stored in the meantime. */
 export async function learnPagingProfile(sql: Sql, place: PagingPlace, learnt: PagingProfile): Promise<void> {
   const { report, pageSize, knew } = place
   const stored = await pagingProfileOf(sql, place)

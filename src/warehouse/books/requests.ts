@@ -4,24 +4,21 @@ import type { Instant } from '../../instant.ts'
 import type { RequestEntry, RequestUse } from '../../plan/requestBudget.ts'
 import { type Sql, text, time } from '../database/sql.ts'
 
-/** Stores how many requests were sent. A load calls this function in its transaction. */
 export async function recordRequests(sql: Sql, entries: readonly RequestEntry[], at: Instant): Promise<void> {
   const rows = entries.map(({ report, kind }) => `(${text(report)}, ${text(kind)})`).join(', ')
   const counted = `SELECT ${time(at)}, report, kind, count(*) FROM (VALUES ${rows}) v(report, kind) GROUP BY ALL`
   if (rows !== '') await sql.run(`INSERT INTO tidemark.requests ${counted}`)
 }
 
-/** Requests per run and changed rows per day are measured over this many days. */
 const MEASURED_DAYS = 7
-/** The number of requests assumed for a run if none was measured. */
-const COST_UNKNOWN = 2
+const REQUESTS_ASSUMED = 2
 
-/** Returns recent requests and runs. `changes` leaves out the run with the most changes, because it is not typical. */
+/** Returns recent requests per report. Ignores the largest run, which is not typical. */
 export function requestUse(sql: Pick<Sql, 'rows'>, at?: Instant): Promise<RequestUse[]> {
   const since = (days: number) => `${at === undefined ? 'now()' : time(at)} - INTERVAL ${days} DAYS`
   return sql.rows<RequestUse>(`
     SELECT report, coalesce(used, 0)::BIGINT AS used, coalesce(others, 0)::BIGINT AS others,
-      greatest(1, coalesce(pages, ${COST_UNKNOWN}))::DOUBLE AS cost, coalesce(changes / days, 0)::DOUBLE AS changes, epoch_us(last) AS "lastStart"
+      greatest(1, coalesce(pages, ${REQUESTS_ASSUMED}))::DOUBLE AS cost, coalesce(changes / days, 0)::DOUBLE AS changes, epoch_us(last) AS "lastStart"
     FROM unnest([${reportNames.map(text).join(', ')}]) registry (report) LEFT JOIN (
       SELECT report, sum(requests) AS used, sum(requests) FILTER (kind <> 'incremental') AS others
       FROM tidemark.requests WHERE counted_at > ${since(1)} GROUP BY report) USING (report)

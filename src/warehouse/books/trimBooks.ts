@@ -1,4 +1,4 @@
-/** Removes old rows from the bookkeeping tables, except rows that other rows or the state of a report need. */
+/** Removes old rows from the bookkeeping tables. */
 import type { Instant } from '../../instant.ts'
 import { onlyRow, type Sql, time } from '../database/sql.ts'
 import { trimFeed } from './changeFeed.ts'
@@ -9,7 +9,7 @@ export type TrimResult = Readonly<Record<'runs' | 'windows' | 'loads', number>>
 const COUNTS = `SELECT (SELECT count(*) FROM tidemark.runs) AS runs, (SELECT count(*) FROM tidemark.windows) AS windows,
   (SELECT count(*) FROM tidemark.loads) AS loads`
 
-/** Removes old runs, loads and other records, and merges old windows. Counts the removed runs, windows and loads. */
+/** Removes old records and merges old windows. Returns how many disappeared. */
 export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> {
   const { runs, windows, loads } = await onlyRow<TrimResult>(sql, COUNTS)
   const ended = `SELECT backfill_id FROM tidemark.backfills WHERE ended_at < ${time(before)} AND state IN ('done', 'cancelled')`
@@ -29,7 +29,7 @@ export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> 
   return { runs: runs - left.runs, windows: windows - left.windows, loads: loads - left.loads }
 }
 
-/** Merges old windows that overlap or touch into one window. The covered time stays the same. */
+/** Merges old windows that overlap or touch. */
 async function mergeWindows(sql: Sql, before: Instant): Promise<void> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE old_windows AS
@@ -54,10 +54,10 @@ async function mergeWindows(sql: Sql, before: Instant): Promise<void> {
     DROP TABLE old_windows; DROP TABLE joined_windows`)
 }
 
-/** Removes old loads that inserted no row and that no stored row refers to, so that the table of loads stays small. */
+/** Removes old loads that no stored row refers to. */
 async function removeLoads(sql: Sql, before: Instant): Promise<void> {
   const inLake = await isLake(sql)
-  // In a lake, looking for rows of a load would read all files, so only loads that changed no row are removed.
+  // In a lake, a search for the rows of a load would read all files.
   const changed = inLake ? 'inserted + updated + deleted + children_written + rejected' : 'inserted'
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE old_loads AS SELECT load_id FROM tidemark.loads
@@ -68,7 +68,7 @@ async function removeLoads(sql: Sql, before: Instant): Promise<void> {
     FROM duckdb_columns() JOIN duckdb_tables() USING (database_name, schema_name, table_name)
     WHERE database_name = current_database() AND column_name IN ('load_id', '_load_id') AND table_name <> 'loads'
       AND (schema_name = 'tidemark' OR ${!inLake})`)
-  // Searches one table at a time. A single search of all tables would need memory for each of them.
+  // One search of all tables would need too much memory.
   for (const search of searches) await sql.run(search.sql)
   await sql.run('DELETE FROM tidemark.loads WHERE load_id IN (FROM old_loads); DROP TABLE old_loads')
 }
