@@ -7,7 +7,6 @@ export interface AuditedRecord {
   readonly at: Instant
 }
 
-/** Stores when audit trails were read. Call this in the transaction that loads their entries. */
 export async function recordAudited(sql: Sql, report: string, asked: readonly AuditedRecord[]): Promise<void> {
   if (asked.length === 0) return
   const values = asked.map(({ scope, at }) => `(${text(scope)}, ${time(at)})`).join(', ')
@@ -79,7 +78,6 @@ export function recordsToReadAgain(sql: Sql, ask: RecordsRequest & { again: Inst
   return recordsWhere(sql, ask, `WHERE ${again} ORDER BY f.ask_after DESC NULLS LAST, k.id DESC LIMIT ${ask.limit}`)
 }
 
-/** Returns the record whose trail was read most recently. */
 export async function lastReadRecord(sql: Sql, ask: RecordsRequest): Promise<DueRecord | undefined> {
   const which = 'WHERE m.value IS NOT NULL AND x.scope IS NULL ORDER BY f.asked_at DESC NULLS LAST LIMIT 1'
   return (await recordsWhere(sql, ask, which))[0]

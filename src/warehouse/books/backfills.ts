@@ -75,7 +75,6 @@ const cancellableSql = (id: string): string => `
   FROM tidemark.backfills LEFT JOIN (FROM tidemark.fences WHERE kind = 'backfill') USING (report)
   WHERE backfill_id = ${text(id)} AND state IN ('pending', 'running', 'failed')`
 
-/** Marks the window as done. Throws FENCED if the backfill was cancelled. */
 export async function completeWindow(sql: Sql, window: CompletedWindow, loadId: number): Promise<void> {
   const { backfillId, number, rows, pages } = window
   const id = text(backfillId)
@@ -177,7 +176,6 @@ export class BackfillBooks {
     })
   }
 
-  /** Cancels a backfill. Returns undefined if the backfill has already ended. */
   cancel(backfillId: string, now: Instant, why: NonNullable<RunRecord['error']>): Promise<ReportName | undefined> {
     return this.#database.transaction(async (sql) => {
       const [book] = await sql.rows<CancellableBook>(cancellableSql(backfillId))

@@ -106,7 +106,6 @@ export async function recordRun(sql: Sql, ...runs: readonly RunRecord[]): Promis
   await sql.run(`INSERT INTO tidemark.runs VALUES ${rows.join()}`)
 }
 
-/** Returns whether another process has continued the run. */
 export const isTakenOver = async (sql: Sql, { runId, startedAt }: RunRecord): Promise<boolean> =>
   (await countOf(sql, `tidemark.runs WHERE run_id = ${text(runId)} AND started_at > ${time(startedAt)}`)) > 0
 

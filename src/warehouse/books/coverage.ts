@@ -30,7 +30,6 @@ export async function storedPrivacyRules(sql: Sql, report: string): Promise<(str
   return rows.map(({ columns }) => columns ?? undefined)
 }
 
-/** Stores the settings of a scope, and deletes values that are now private. */
 export async function recordCoverage(sql: Sql, place: CoveredPlace, coverage: Coverage): Promise<void> {
   const { asked, refillUntil, because } = coverage
   const reason = refillUntil === undefined ? undefined : changesText(because)
@@ -45,7 +44,6 @@ export async function recordCoverage(sql: Sql, place: CoveredPlace, coverage: Co
     INSERT INTO tidemark.coverage VALUES (${values}, ${orNull(refillUntil, time)}, ${orNull(reason, text)})`)
 }
 
-/** Deletes the coverage of scopes that are not in `kept`. */
 export async function forgetCoverage(sql: Sql, report: string, kept: readonly string[]): Promise<void> {
   const others = kept.length === 0 ? '' : ` AND scope NOT IN (${kept.map(text).join(', ')})`
   const which = `tidemark.coverage WHERE report = ${text(report)}${others}`

@@ -14,7 +14,6 @@ const SHAPE = new RegExp(`^${CURSOR_SHAPE}$`)
 /** SQL for the cursor of a row of `tidemark.loads`. */
 export const CURSOR_SQL = `(load_id || '-' || left(md5(concat_ws('/', load_id, run_id, epoch_us(committed_at))), 12))`
 
-/** Returns the cursor of the newest state. */
 export async function currentCursor(sql: Pick<Sql, 'rows'>): Promise<Cursor> {
   const newest = `SELECT arg_max(${CURSOR_SQL}, load_id) AS cursor FROM tidemark.loads`
   return (await onlyRow<{ cursor: Cursor | null }>(sql, newest)).cursor ?? START

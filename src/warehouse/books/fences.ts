@@ -50,7 +50,6 @@ export class Fences {
     return fence !== undefined && this.#newest.get(placeOf(fence))?.epoch === fence.epoch
   }
 
-  /** Runs `work` in a transaction. Throws FENCED if the fence is outdated. */
   transact<T>(database: Database, fence: Fence | undefined, work: (sql: Sql) => Promise<T>): Promise<T> {
     return database.transaction(async (sql) => {
       await this.check(sql, fence)
@@ -97,7 +96,6 @@ async function write(sql: Sql, { epoch, holder, ...place }: FencePlace & FenceRe
     INSERT INTO tidemark.fences VALUES (${text(place.report)}, ${text(place.kind)}, ${epoch}, ${text(holder)}, now())`)
 }
 
-/** Replaces an older stored fence. Returns false if there was none. */
 async function advance(sql: Sql, place: FencePlace, { epoch, holder }: FenceRecord): Promise<boolean> {
   const updated = await onlyRow<{ Count: number }>(
     sql,

@@ -51,7 +51,6 @@ async function storedFingerprint(sql: Sql): Promise<string | undefined> {
   return row?.value
 }
 
-/** Rewrites comments that an older version of Tidemark wrote differently. */
 async function correctComments(sql: Sql, migrations: readonly string[]): Promise<void> {
   const comments = await sql.rows<{ target: string; comment: string }>(`
     SELECT 'TABLE tidemark.' || table_name AS target, comment FROM duckdb_tables()

@@ -19,7 +19,6 @@ export const ordersOf = (database: Database) => ({
       VALUES (${text(id)}, ${time(at)}, ${text(who)}, ${text(what)}, ${text(JSON.stringify(request))})`)
     return id
   },
-  /** Stores the result: `done`, or the codes of the errors. */
   end: (id: string, { result, at }: { readonly result: string; readonly at: Instant }): Promise<void> =>
     database.run(`
       UPDATE tidemark.orders SET ended_at = ${time(at)}, result = ${text(result)} WHERE order_id = ${text(id)}`),

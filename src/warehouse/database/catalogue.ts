@@ -1,4 +1,4 @@
-/** Reads tables and views from DuckDB's catalogue, because schema/ lacks the columns of undocumented fields. */
+/** Reads tables and views from DuckDB's catalogue. */
 import type { WarehouseColumns } from '../../../schema/dictionary.ts'
 import type { RowTable } from '../../../schema/rowTypes.ts'
 import { type Sql, name, text } from './sql.ts'
@@ -8,7 +8,7 @@ export interface CatalogueTable extends RowTable {
   readonly view: string | null
 }
 
-/** Returns all tables, and then the views that read them. `of` is SQL for the name of a database. */
+/** Returns the tables, then the views that read them. */
 export const catalogueOf = (sql: Pick<Sql, 'rows'>, of = 'current_database()'): Promise<CatalogueTable[]> =>
   sql.rows<CatalogueTable>(`
     WITH every AS (

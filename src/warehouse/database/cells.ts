@@ -1,4 +1,4 @@
-/** Converts values of a query result to exact text, such as ISO 8601 times and numbers with all digits. */
+/** Converts values of a query result to exact text. */
 /** A value: null, plain text (such as a name or a time), or JSON text (such as a number or a list). */
 export type Cell = { readonly text: string; readonly isJson: boolean } | null
 
@@ -16,14 +16,14 @@ export const arrayOf = (items: readonly Cell[]): Cell => jsonCell(`[${items.map(
 export const objectOf = (entries: readonly (readonly [name: string, value: Cell])[]): Cell =>
   jsonCell(`{${entries.map(([name, value]) => `${JSON.stringify(name)}:${jsonOf(value)}`).join(',')}}`)
 
-/** The start of the year 0 and the end of the year 9999, in microseconds since 1970. */
+/** The years 0 to 9999, in microseconds since 1970. */
 const MICROS_MIN = -62_167_219_200_000_000n
 const MICROS_MAX = 253_402_300_799_999_999n
 
-/** Returns the time in ISO 8601, or undefined outside the years 0 to 9999. `zone` is '' for a time without a zone. */
+/** Returns the time in ISO 8601, or undefined outside the years 0 to 9999. */
 export function timeCell(micros: bigint, zone: 'Z' | ''): Cell | undefined {
   if (micros < MICROS_MIN || micros > MICROS_MAX) return undefined
-  // A JavaScript number would lose digits after the year 2255, so the fraction is formatted separately.
+  // One JavaScript number for both parts would lose digits after the year 2255.
   const fraction = ((micros % 1_000_000n) + 1_000_000n) % 1_000_000n
   const seconds = new Date(Number((micros - fraction) / 1_000n)).toISOString().slice(0, 19)
   return textCell(`${seconds}${fraction === 0n ? '' : `.${String(fraction).padStart(6, '0')}`}${zone}`)

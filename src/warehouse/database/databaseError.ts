@@ -1,4 +1,4 @@
-/** Converts DuckDB's errors to Tidemark's. DuckDB has no error codes, so this file matches the text of its messages. */
+/** Converts DuckDB's errors to Tidemark's by their text, because DuckDB has no error codes. */
 import { asSyncError, cancelled, type ErrorCode, filesExhausted, isOutOfFiles, SyncError } from '../../errors.ts'
 import { systemClock } from '../../clock.ts'
 import { STORAGE_FAULT, storageError } from './storage.ts'
@@ -8,19 +8,15 @@ export const OUT_OF_MEMORY = /Out of Memory Error|Allocation failure|bad_alloc/i
 const CATALOGUE_LOST =
   /Unable to connect to Postgres|connection to server|server closed the connection|no connection to the server|could not (?:receive data from|send data to) server|Failed to execute query "(?:BEGIN|COMMIT|ROLLBACK)/
 
-/**
- * Matches DuckLake's errors after another process's upkeep has dropped a table that DuckLake wants to read. With
- * PostgreSQL, the error is an internal one, and DuckDB then accepts no more statements.
- */
+/** Errors about a table that another process dropped. The second one occurs with PostgreSQL. */
 const DROPPED =
   /ducklake_inlined_data_\d+_\d+\W+does not exist|^INTERNAL Error: Attempted to access index 0 within vector of size 0/
 
-/** Returns whether the lake must be attached again. Otherwise, DuckLake would keep reading a table that was dropped. */
 export const isOutdated = (thrown: unknown): boolean => thrown instanceof Error && DROPPED.test(thrown.message)
 
 const NOT_OPENED = /unable to open|Cannot open file|No such file|does not exist|Is a directory/i
 
-/** Returns Tidemark's error for a DuckDB error. Recognizes the messages of DuckDB 1.5. */
+/** Converts a DuckDB error. Recognizes the messages of DuckDB 1.5. */
 export function databaseError(thrown: unknown, path: string): SyncError {
   if (thrown instanceof SyncError) return thrown
   const message = thrown instanceof Error ? thrown.message : String(thrown)
@@ -29,12 +25,12 @@ export function databaseError(thrown: unknown, path: string): SyncError {
   const failure = (code: ErrorCode, what: string, cure: string) =>
     new SyncError(code, what, { cure, data: { path }, cause: thrown })
   if (CATALOGUE_LOST.test(message)) {
-    // Uses only part of DuckDB's message, because the rest can contain the catalogue's password.
+    // The rest of DuckDB's message can contain the catalogue's password.
     const reason = /connection to server[^\n]*|server closed the connection/.exec(message)?.[0] ?? 'connection lost'
     const cure = 'Check that PostgreSQL runs and can be reached. The worker then continues by itself.'
     return new SyncError('LAKE_BUSY', `the catalogue of ${path} cannot be reached: ${reason}`, { cure })
   }
-  // This message quotes rows. Their values must not get into an error, and could match a pattern below.
+  // This message quotes rows, whose values must not get into an error.
   if (LOST_COMMIT.test(message)) {
     const cure = 'This load stored nothing; the next run reads its rows again.'
     return new SyncError('LAKE_BUSY', `${path}: another loader committed first`, { cure })
@@ -56,7 +52,7 @@ export function databaseError(thrown: unknown, path: string): SyncError {
     return failure('DISK_FULL', `no space is left for ${path}`, cure)
   }
   if (/replaying WAL file|WAL was created for/.test(message)) {
-    // Someone has replaced the database file, but the log of the replaced file is still next to it.
+    // Someone has replaced the database file, but not its log.
     const cure = `If ${path} has replaced another file, move ${path}.wal away. Otherwise restore both files from a backup, or move both away.`
     return failure('WAREHOUSE_CORRUPT', `${path} and ${path}.wal do not belong together: ${firstLine(message)}`, cure)
   }
@@ -90,7 +86,7 @@ export const lockedError = (path: string, where: string): SyncError =>
 
 const firstLine = (message: string): string => message.split('\n')[0] ?? ''
 
-/** These errors can quote values of rows. A word such as "checksum" in them does not mean that the file is damaged. */
+/** These errors quote row values, so a word such as "checksum" proves no damage. */
 const QUOTES_ANY_TEXT = /^(Conversion|Invalid Input|Binder|Catalog|Parser|Constraint) Error/
 
 function isCorrupt(message: string): boolean {
@@ -103,7 +99,6 @@ function isCorrupt(message: string): boolean {
 const TRIES_MAX = 40
 const WAIT_MS_MIN = 20
 const WAIT_MS_MAX = 1_000
-/** How long work is retried while the catalogue cannot be reached. */
 const UNREACHABLE_MS_MAX = 30_000
 
 const LOST_COMMIT = /^TransactionContext Error:[^]*DuckLake transaction\.\s+Exceeded the maximum retry count/
@@ -111,7 +106,7 @@ const LOST_COMMIT = /^TransactionContext Error:[^]*DuckLake transaction\.\s+Exce
 const CONFLICT =
   /Exceeded the maximum retry count|database is locked|could not serialize|Transaction conflict|cannot be reached|committed first/
 
-/** Runs `work`, and retries after a conflict with another commit. Throws LAKE_BUSY after `triesMax` conflicts. */
+/** Retries `work` after conflicts. Throws LAKE_BUSY after `triesMax` conflicts. */
 export async function repeatConflicts<T>(work: () => Promise<T>, name: string, triesMax = TRIES_MAX) {
   let end = Infinity
   for (let tries = 1; ; tries += 1) {

@@ -1,4 +1,4 @@
-/** The only file that uses DuckDB's driver. Statements run one at a time, except those that lock a lake (turn.ts). */
+/** The only file that uses DuckDB's driver. Statements run one at a time. */
 import {
   DuckDBArrayValue,
   type DuckDBConnection,
@@ -27,22 +27,22 @@ import { takeTurn } from './turn.ts'
 
 export interface DatabaseOptions extends FileOptions {
   readonly around?: AroundStatement | undefined
-  /** Set if other processes write too: conflicts are then retried. Messages use this name instead of the path. */
+  /** Set if other processes write too. Messages then contain this name. */
   readonly shared?: string
-  /** The name of an attached lake in which processes take turns to commit (turn.ts). */
+  /** The lake in which processes take turns to commit (turn.ts). */
   readonly turnsOf?: string | undefined
 }
 
-/** Executes a statement by calling `run`. A simulation can delay the statement, make it fail or lose its result. */
+/** Executes a statement by calling `run`. A simulation can make it fail. */
 export type AroundStatement = <T>(sql: string, run: () => Promise<T>) => Promise<T>
 
 /** Receives some rows of a query result. Returns false if it needs no more rows. */
 export type TakeRows = (rows: readonly (readonly Cell[])[], columns: readonly string[]) => Promise<boolean>
 
-/** Returns how many compactions the COMMIT may do (`max_vacuum_tasks`), from the result of the transaction's work. */
+/** Returns the limit of compactions for the COMMIT (`max_vacuum_tasks`). */
 type CompactionLimit<T> = (result: T) => number
 
-/** Makes DuckDB join tables in the written order. Its own order is bad, because it assumes 42 rows in every file. */
+/** DuckDB's own join order is bad, because it assumes 42 rows in every file. */
 const KEEP_ORDER = `SET disabled_optimizers = 'join_order,build_side_probe_side'`
 const ANY_ORDER = 'RESET disabled_optimizers'
 
@@ -56,7 +56,7 @@ export class Database implements Sql, AsyncDisposable {
   readonly #turnsOf: string | undefined
   #side: DuckDBConnection | undefined
   readonly #cache = new QueryCache()
-  /** Runs statements without waiting for earlier work. Only work that `#inTurn` has started may use this. */
+  /** Runs statements at once. Only work that `#inTurn` has started may use this. */
   readonly #atOnce: Sql = {
     run: (sql, values) => this.#execute(sql, values),
     rows: (sql, values) => this.#read(sql, values),
@@ -93,7 +93,7 @@ export class Database implements Sql, AsyncDisposable {
     return this.#isOutdated
   }
 
-  /** Opens or creates the file or `:memory:`. Throws WAREHOUSE_LOCKED, _CORRUPT, _NEWER or _MISSING, or DISK_FULL. */
+  /** Opens or creates the file or `:memory:`. Throws errors such as WAREHOUSE_LOCKED. */
   static async open(path: string, options: DatabaseOptions): Promise<Database> {
     try {
       using opening = new DisposableStack()
@@ -101,7 +101,7 @@ export class Database implements Sql, AsyncDisposable {
       const instance = opening.adopt(await DuckDBInstance.create(path, settings(options)), (each) => each.closeSync())
       const connection = opening.adopt(await instance.connect(), (each) => each.closeSync())
       await connection.run(`SET TimeZone = 'UTC'`)
-      // Set here, because DuckDB ignores this setting in the options of a new instance.
+      // DuckDB ignores this setting in the options of a new instance.
       if (options.disk !== undefined) await connection.run(`SET max_temp_directory_size = ${text(options.disk)}`)
       return new Database(path, [opening.move(), instance, connection], options)
     } catch (error) {
@@ -110,7 +110,7 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   run(sql: string, values?: readonly SqlValue[]): Promise<void> {
-    // Even a single statement can conflict with another process, so it runs in a transaction, which can be retried.
+    // A transaction can be retried after a conflict with another process.
     if (this.isShared && /^\s*(?:INSERT|UPDATE|DELETE)\b/.test(sql))
       return this.transaction((once) => once.run(sql, values))
     return this.#inTurn(() => this.#execute(sql, values))
@@ -120,12 +120,12 @@ export class Database implements Sql, AsyncDisposable {
     return this.#inTurn(() => this.#read<T>(sql, values))
   }
 
-  /** Returns cached rows if possible. Does not run postponed work first, so the query must not depend on that work. */
+  /** Returns cached rows if possible, without running postponed work first. */
   cachedRows<T = SqlRow>(sql: string): Promise<T[]> {
     return this.#inTurn(() => this.#readCached<T>(sql), { runsPostponed: false })
   }
 
-  /** Runs `work` in a transaction before the next statement or `close`. Calls of `cachedRows` do not run `work`. */
+  /** Runs `work` in a transaction before the next statement other than `cachedRows`. */
   postpone(work: (sql: Sql) => Promise<void>): void {
     this.#postponed = work
   }
@@ -134,7 +134,7 @@ export class Database implements Sql, AsyncDisposable {
     return this.#inTurn(() => this.#read<T>(sql, undefined, true))
   }
 
-  /** Passes the rows of a read-only statement to `take`. Returns the column names. Throws QUERY_FAILED, CANCELLED. */
+  /** Passes the rows of a read-only statement to `take`. Returns the column names. */
   query(sql: string, take: TakeRows): Promise<readonly string[]> {
     return this.#queryInTurn(sql, async (statement) => {
       const result = await statement.stream()
@@ -150,7 +150,6 @@ export class Database implements Sql, AsyncDisposable {
     })
   }
 
-  /** Writes a query's rows to a Parquet file and returns their number. Throws QUERY_FAILED, CANCELLED, DISK_FULL. */
   writeParquet(sql: string, file: string): Promise<number> {
     return this.#queryInTurn(sql, async () => {
       const copy = `COPY (${await this.#storable(sql)}) TO ${text(file)} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false)`
@@ -159,7 +158,7 @@ export class Database implements Sql, AsyncDisposable {
     })
   }
 
-  /** Runs `work` in one transaction. In a lake, retries after conflicts, and throws LAKE_BUSY after the last try. */
+  /** Runs `work` in one transaction. In a lake, retries it after conflicts. */
   transaction<T>(work: (sql: Sql) => Promise<T>, limit: CompactionLimit<T> = () => COMPACTIONS_MIN): Promise<T> {
     const once = async () => {
       await using _ = await this.#takeTurn()
@@ -189,25 +188,23 @@ export class Database implements Sql, AsyncDisposable {
       return result
     } catch (error) {
       // A COMMIT after an error would seem to succeed, although DuckDB has discarded the changes.
-      // If the disk was full during COMMIT, the transaction has already ended, and this ROLLBACK fails harmlessly.
       await this.#execute('ROLLBACK').catch(() => undefined)
       throw error
     }
   }
 
-  /** Runs `work` while no other statement runs. The statements of `work` are not in a transaction. */
+  /** Runs `work` without a transaction, while no other statement runs. */
   exclusive<T>(work: (run: (sql: string) => Promise<void>) => Promise<T>): Promise<T> {
     return this.#inTurn(() => work((sql) => this.#execute(sql)))
   }
 
-  /** Stops the running statement. Its promise rejects, and its transaction is rolled back. */
   interrupt(): void {
     if (this.#opened.disposed) return
     this.#connection.interrupt()
     this.#side?.interrupt()
   }
 
-  /** Finishes statements that are already queued, then closes. Later statements are rejected with CANCELLED. */
+  /** Finishes queued statements, then closes. Rejects later statements with CANCELLED. */
   async close(): Promise<void> {
     if (!this.#closing) this.#turns(() => this.#runPostponed()).catch(() => undefined)
     this.#closing = true
@@ -218,7 +215,7 @@ export class Database implements Sql, AsyncDisposable {
     return this.close()
   }
 
-  /** Throws QUERY_FAILED unless the statement only reads, because COPY can write even in a read-only database. */
+  /** Rejects statements that write, because a read-only database still allows COPY. */
   #queryInTurn<T>(sql: string, read: (statement: DuckDBPreparedStatement) => Promise<T>): Promise<T> {
     return this.#inTurn(async () => {
       try {
@@ -235,7 +232,7 @@ export class Database implements Sql, AsyncDisposable {
     })
   }
 
-  /** Converts 128-bit integers (such as sums) to decimals, because a COPY to Parquet would write them as doubles. */
+  /** Converts 128-bit integers to decimals, because COPY would write them as doubles. */
   async #storable(sql: string): Promise<string> {
     const source = `FROM query(${text(sql)})`
     const described = await this.#connection.runAndReadAll(`
@@ -245,7 +242,7 @@ export class Database implements Sql, AsyncDisposable {
     return casts.length === 0 ? source : `SELECT * REPLACE (${casts.join(', ')}) ${source}`
   }
 
-  /** One connection runs only one statement or transaction at a time, so `work` waits for all earlier work. */
+  /** Waits for all earlier work: a connection runs one transaction at a time. */
   #inTurn<T>(work: () => Promise<T>, { runsPostponed = true } = {}): Promise<T> {
     // A statement that begins while the connection is being closed would crash the process.
     if (this.#closing) return Promise.reject(cancelled(`${this.path} is closed`))
@@ -301,7 +298,7 @@ export class Database implements Sql, AsyncDisposable {
     try {
       return await read()
     } catch (error) {
-      // After an error, DuckDB accepts only a ROLLBACK, so ANY_ORDER would fail without this one.
+      // DuckDB accepts only a ROLLBACK after an error.
       await this.#connection.run('ROLLBACK').catch(() => undefined)
       throw error
     } finally {
@@ -312,7 +309,7 @@ export class Database implements Sql, AsyncDisposable {
 
 const openFiles = new Set<{ readonly path: string; readonly isReader: boolean }>()
 
-/** Throws WAREHOUSE_LOCKED if this process already has the file open: the first of two closes would end the lock. */
+/** Throws WAREHOUSE_LOCKED if this process has the file open: closing it would unlock both. */
 function claimFile(file: { readonly path: string; readonly isReader: boolean }): Disposable {
   const isTaken = [...openFiles].some(({ path, isReader }) => path === file.path && !(isReader && file.isReader))
   if (isTaken && file.path !== ':memory:') throw lockedError(file.path, 'this process, by another call')
@@ -320,7 +317,7 @@ function claimFile(file: { readonly path: string; readonly isReader: boolean }):
   return { [Symbol.dispose]: () => void openFiles.delete(file) }
 }
 
-/** The driver stores the fields of a struct by name, so it would keep only one of several unnamed fields. */
+/** The driver would keep only one of several unnamed fields of a struct. */
 const hasUnnamedFields = (type: NestedType | undefined): boolean =>
   type !== undefined &&
   ((type.entryNames?.filter((each) => each === '').length ?? 0) > 1 ||

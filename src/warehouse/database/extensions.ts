@@ -1,4 +1,4 @@
-/** Loads DuckDB's extensions from the operator's directory. Tidemark downloads none, so that no unknown code runs. */
+/** Loads DuckDB's extensions from the operator's directory, so that no unknown code runs. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { SyncError } from '../../errors.ts'

@@ -19,7 +19,7 @@ export interface LakePlace {
   /** Set only if `data` is in object storage, such as `s3://bucket/path/`. */
   readonly storage?: StorageAccess<Secret | string> | undefined
   readonly extensions: string | undefined
-  /** The snapshot that a reader sees, even after other processes have loaded more rows. Default: the newest one. */
+  /** The snapshot that a reader sees. Default: the newest one. */
   readonly snapshot?: number
 }
 
@@ -27,7 +27,6 @@ export const LAKE = 'lake'
 const OPEN_TRIES_MAX = 20
 const OPEN_WAIT_MS = 100
 
-/** Returns the name of the lake for messages, without the password of a connection string. */
 export const lakeName = ({ catalogue, at }: LakePlace): string =>
   catalogue === 'sqlite' ? `ducklake:sqlite:${at}` : `ducklake:postgres:${withoutPassword(at)}`
 
@@ -36,7 +35,7 @@ const withoutPassword = (address: string): string =>
     .replace(/(:\/\/[^:@/]*):.*@/s, '$1:***@')
     .replace(/password\s*=\s*('(?:[^'\\]|\\.)*'?|(?:[^\s\\]|\\.)+)/gis, 'password=***')
 
-/** Opens or creates the lake. Throws EXTENSION_MISSING or an error of `attachError`, such as LAKE_OUTDATED. */
+/** Opens or creates the lake. Throws errors such as LAKE_OUTDATED. */
 export async function openLake(place: LakePlace, options: DatabaseOptions): Promise<Database> {
   const { readOnly = false, ...others } = options
   const database = await Database.open(':memory:', {
@@ -56,7 +55,7 @@ export async function openLake(place: LakePlace, options: DatabaseOptions): Prom
   }
 }
 
-/** Timeouts for a network that has gone silent. Without them, a statement can wait for 16 minutes or longer. */
+/** Without these timeouts, a statement can wait for 16 minutes on a silent network. */
 const SILENCE = {
   connect_timeout: '10',
   keepalives_idle: '10',
@@ -65,11 +64,11 @@ const SILENCE = {
   tcp_user_timeout: '20000',
 }
 
-/** Returns the connection string with limits on how long the server may be silent. Keeps the operator's limits. */
+/** Adds the timeouts that the operator's connection string does not set. */
 export function withTimeouts(at: string): string {
   const missing = Object.entries(SILENCE).filter(([name]) => !at.includes(name))
   const [first, next] = /^postgres(?:ql)?:\/\//.test(at) ? ['?', '&'] : [' ', ' ']
-  // Removes the password before looking for the query, because a password can contain a question mark.
+  // The password is removed first, because it can contain a question mark.
   const hasQuery = at.replace(/^\w+:\/\/[^@/]*@/, '').includes('?')
   return missing.reduce((all, limit, index) => `${all}${index > 0 || hasQuery ? next : first}${limit.join('=')}`, at)
 }
@@ -79,7 +78,7 @@ export async function attachLake(sql: Pick<Sql, 'run' | 'rows'>, place: LakePlac
   await sql.run(attachSql(place, as, 'read'))
 }
 
-/** Writes, reads and deletes a small file in the lake's object storage. Throws STORAGE_REFUSED, STORAGE_UNREACHABLE. */
+/** Writes, reads and deletes a small file in the lake's object storage. */
 export async function checkStorage(place: LakePlace, options: DatabaseOptions): Promise<void> {
   if (place.storage === undefined) return
   await using sql = await Database.open(':memory:', options)
@@ -87,13 +86,13 @@ export async function checkStorage(place: LakePlace, options: DatabaseOptions): 
   const folder = `${place.data}check-${randomUUID()}/`
   await sql.run(`ATTACH 'ducklake::memory:' AS trial (DATA_PATH ${text(folder)})`)
   await sql.run(`COPY (SELECT 1 AS one) TO ${text(`${folder}trial.parquet`)}; FROM ${text(`${folder}trial.parquet`)}`)
-  // DuckDB cannot delete a file, but DuckLake deletes the trial file because it is not in the catalogue `trial`.
+  // DuckLake deletes the trial file, because no table refers to it.
   await sql.run(`CALL ducklake_delete_orphaned_files('trial', cleanup_all => true)`)
   if ((await sql.rows(`FROM glob(${text(`${folder}*`)})`)).length > 0)
     throw new SyncError('STORAGE_REFUSED', `a file in ${folder} can't be deleted`, { cure: PERMISSIONS })
 }
 
-/** Throws USAGE_INVALID if the folder for a new lake's files already has Parquet files or another lake's marker. */
+/** Throws USAGE_INVALID if the folder for a new lake is not empty. */
 export async function checkEmpty(place: LakePlace, options: DatabaseOptions): Promise<void> {
   await using sql = await Database.open(':memory:', options)
   await prepare(sql, place)
@@ -116,7 +115,7 @@ async function prepare(sql: Pick<Sql, 'run' | 'rows'>, place: LakePlace): Promis
   if (storage !== undefined) await allowStorage(sql, data, storage)
 }
 
-/** Returns the ATTACH statement. A writer turns on SQLite's write-ahead log, so others can read while it commits. */
+/** A writer sets SQLite's write-ahead log, so that others can read during a commit. */
 function attachSql({ catalogue, at, data, snapshot }: LakePlace, as: string, access: keyof typeof ACCESS): string {
   const own = catalogue === 'sqlite' ? `${access === 'read' ? '' : WAL}, META_BUSY_TIMEOUT 5000` : ''
   const state = snapshot === undefined ? '' : `, SNAPSHOT_VERSION ${snapshot}`
@@ -134,7 +133,7 @@ const ACCESS = {
 const OTHER_FORMAT = /catalog version is '?(\d+\.\d+)[^,]*,.* version '?(\d+\.\d+)/
 
 const RETRYABLE = /already exists|locked|duplicate key|conflict|23505/i
-/** DuckLake's message about a lake that another process is still creating. A writer then tries again. */
+/** DuckLake's message about a lake that another process is still creating. */
 const HALF_MADE = /does not exist/i
 const NO_LAKE = /^Invalid Input Error: Existing DuckLake at .* does not exist/
 const OTHER_DATA = /DATA_PATH parameter "(.*?)\/?" does not match existing data path in the catalog "(.*?)\/?"/
@@ -181,7 +180,7 @@ function otherFormat(lake: string, format: string, known: string): SyncError {
   })
 }
 
-/** Upgrades a catalogue after copying it. Returns the copy's path or schema, or undefined if no upgrade is needed. */
+/** Copies the catalogue, then upgrades it. Returns the place of the copy. */
 export async function upgradeLake(
   place: LakePlace,
   options: DatabaseOptions,
@@ -200,7 +199,6 @@ export async function upgradeLake(
   return copy
 }
 
-/** Copies all tables of a PostgreSQL catalogue to a new schema in the same database. */
 async function copyTables(sql: Database, at: string, copy: string): Promise<void> {
   await sql.run(`ATTACH ${text(withTimeouts(at))} AS catalogue (TYPE postgres)`)
   const statements = `DO $do$ DECLARE t text; BEGIN CREATE SCHEMA ${copy};

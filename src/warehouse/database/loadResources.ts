@@ -3,9 +3,9 @@ import { SyncError } from '../../errors.ts'
 import type { Database } from './duckdb.ts'
 import { onlyRow, type Sql } from './sql.ts'
 
-/** Larger loads leave one thread free for reading the next rows. That thread would not make the load faster. */
+/** Larger loads leave one thread free for reading the next rows. */
 const LARGE_LOAD_BYTES_MIN = 16 * 1024 * 1024
-/** Smaller loads use one thread. With two threads, they take a fifth more processor time (bench/NOTES.md). */
+/** Smaller loads use one thread, which needs less processor time (bench/NOTES.md). */
 const SMALL_LOAD_BYTES_MAX = 1024 * 1024
 
 export async function withThreads<T>(database: Database, bytes: number, work: () => Promise<T>): Promise<T> {
@@ -20,23 +20,23 @@ export interface LoadSize {
   readonly rowBytesMax: number
 }
 
-/** Bytes that `raiseLimit` adds for each stored row, because DuckDB needs more memory for loads into large tables. */
+/** Memory added per stored row, because loads into large tables need more. */
 const BYTES_A_ROW = 8
 const INCREASE_MIB_MIN = 16
 
 const MIB = 2 ** 20
 const MIB_OF: Readonly<Record<string, number>> = { bytes: 1 / MIB, KiB: 1 / 1024, MiB: 1, GiB: 1024, TiB: MIB }
 
-/** Runs `work`. If memory runs out, retries with more memory, and then on one thread. Throws WAREHOUSE_MEMORY. */
+/** Retries `work` with more memory, then on one thread. Throws WAREHOUSE_MEMORY. */
 export async function withMemory<T>(database: Database, size: LoadSize, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (!isMemoryError(error)) throw error
-    // This recursion ends, because `raiseLimit` raises the limit only once for the same number of stored rows.
+    // `raiseLimit` returns true only once for the same number of stored rows.
     if (await raiseLimit(database)) return withMemory(database, size, work)
     const forLongRows = (failure: unknown) => withLongRows(database, { size, failure }, work)
-    // Each thread has buffers for the rows that it reads, so a single thread needs the least memory.
+    // A single thread needs the least memory, because each thread has buffers.
     if ((await settingOf<number>(database, 'threads')) === 1) return forLongRows(error)
     return withSetting(database, ['threads', 1], () => work().catch(forLongRows))
   }
@@ -44,15 +44,15 @@ export async function withMemory<T>(database: Database, size: LoadSize, work: ()
 
 const isMemoryError = (error: unknown): boolean => error instanceof SyncError && error.code === 'WAREHOUSE_MEMORY'
 
-/** Memory needed to parse a row, as a multiple of its size. DuckDB keeps the results of several parses in memory. */
+/** Memory needed to parse a row, as a multiple of its size. */
 const COPIES_OF_A_ROW = 14
-/** Memory needed to replace 2,048 rows, as a multiple of their size. DuckDB keeps several copies of them in memory. */
+/** Memory needed to replace 2,048 rows, as a multiple of their size. */
 const COPIES_OF_A_VECTOR = 5
 const ROWS_OF_A_VECTOR = 2_048
-/** Maximum increase of the memory limit for long rows. With the default limit, the process then stays below 1 GiB. */
+/** With the default limit, this increase keeps the process below 1 GiB. */
 const LONG_ROWS_MIB_MAX = 384
 
-/** Retries the failed `work` with a higher memory limit. Rethrows `failure` if long rows did not cause it. */
+/** Retries `work` with memory for long rows, or rethrows `failure`. */
 async function withLongRows<T>(
   database: Database,
   { size: { rowBytesMax, bytes }, failure }: { readonly size: LoadSize; readonly failure: unknown },
@@ -65,7 +65,7 @@ async function withLongRows<T>(
   return withSetting(database, ['memory_limit', `${Math.ceil(limit)}MiB`], work)
 }
 
-/** The parts of DuckDB's memory limit, in MiB: as configured, for stored rows, and for the new rows of each report. */
+/** The parts of DuckDB's memory limit, in MiB. */
 interface MemoryLimit {
   readonly setting: number
   forRows: number
@@ -81,7 +81,7 @@ async function limitOf(database: Database): Promise<MemoryLimit> {
   return limit
 }
 
-/** Sets the limit. If DuckDB can't free enough memory for a lower limit, the old limit stays and nothing fails. */
+/** Keeps the old limit if DuckDB can't free enough memory for a lower one. */
 async function setLimit({ setting, forRows, forNewRows }: MemoryLimit, run: Sql['run']): Promise<void> {
   const added = [...forNewRows.values()].reduce((sum, mib) => sum + mib, forRows)
   const mib = Math.ceil(setting) + Math.min(added, forRows + NEW_ROWS_MIB_MAX)
@@ -90,16 +90,13 @@ async function setLimit({ setting, forRows, forNewRows }: MemoryLimit, run: Sql[
   })
 }
 
-/** The first COMMIT after a checkpoint reserves 256 KiB for a column's new values, and the same again for its NULLs. */
+/** The first COMMIT after a checkpoint reserves this much per column. */
 const NEW_ROWS_MIB_A_COLUMN = 0.5
 const NEW_ROWS_MIB_MAX = 128
 
 type ColumnsOfLoad = Pick<LoadSize, 'bytes'> & Readonly<{ report: string; columns: number }>
 
-/**
- * Raises the memory limit for a small load until the next checkpoint. Otherwise, DuckDB would spill to disk, because it
- * reserves more memory than the new rows fill. A larger load can fill that memory, so the limit is lowered again.
- */
+/** Raises the memory limit for small loads, because DuckDB reserves more memory than they fill. */
 export async function reserveForNewRows(database: Database, { bytes, report, columns }: ColumnsOfLoad): Promise<void> {
   if (bytes === 0) return
   if (bytes >= SMALL_LOAD_BYTES_MAX) return releaseNewRows(database, (sql) => database.run(sql))
@@ -110,7 +107,7 @@ export async function reserveForNewRows(database: Database, { bytes, report, col
   await setLimit(limit, (sql) => database.run(sql))
 }
 
-/** Writes a checkpoint, which frees the memory reserved for new rows, and lowers the memory limit. */
+/** Writes a checkpoint, which frees the memory reserved for new rows. */
 export async function checkpoint(database: Database, run: Sql['run']): Promise<void> {
   await run('CHECKPOINT')
   await releaseNewRows(database, run)
@@ -123,7 +120,7 @@ async function releaseNewRows(database: Database, run: Sql['run']): Promise<void
   await setLimit(limit, run)
 }
 
-/** Raises the memory limit until the database is closed. Returns false if the increase would be too small to help. */
+/** Raises the memory limit. Returns false if the increase would be too small. */
 async function raiseLimit(database: Database): Promise<boolean> {
   const { rows } = await onlyRow<{ rows: number }>(
     database,

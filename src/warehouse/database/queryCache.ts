@@ -1,6 +1,5 @@
-/** Caches query results until a statement changes one of the query's tables. Unsafe if other processes also write. */
+/** Caches query results until one of their tables changes. Unsafe with other writers. */
 
-/** A result with more rows is not cached, because it would take too much memory. */
 const ROWS_CACHED_MAX = 1_000
 
 export class QueryCache {
@@ -16,10 +15,10 @@ export class QueryCache {
     this.#results.set(query, { tables: new Set(tablesIn(query)), rows: rows.map((row) => ({ ...row })) })
   }
 
-  /** Drops cached results of queries on tables that the transaction changes. Call this before each statement. */
+  /** Drops results that the statement makes outdated. Call this before each statement. */
   before(sql: string): void {
     if (/^\s*SELECT\b[^;]*$/i.test(sql)) return
-    // A ROLLBACK also drops results: queries in the transaction may have cached values that the ROLLBACK undoes.
+    // Results cached within a transaction may be wrong after its ROLLBACK.
     for (const table of tablesIn(sql)) this.#writtenSinceBegin.add(table)
     for (const [query, { tables }] of this.#results)
       if ([...tables].some((table) => this.#writtenSinceBegin.has(table))) this.#results.delete(query)

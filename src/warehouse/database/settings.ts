@@ -1,15 +1,15 @@
 /** DuckDB's settings, and how many compactions a COMMIT may do. */
 export interface FileOptions {
   readonly readOnly?: boolean
-  /** DuckDB's memory limit, such as `1GB`. Data that exceeds the limit is written to `spillDirectory`. */
+  /** DuckDB's memory limit, such as `1GB`. */
   readonly memory: string
   readonly threads?: number | undefined
   readonly spillDirectory?: string
-  /** Maximum size of the spilled data, such as `10GB`. DuckDB's default is 90 % of the disk. */
+  /** Maximum size of the spilled data, such as `10GB`. */
   readonly disk?: string
 }
 
-/** If a query needs more rows of a table than this, DuckDB reads whole columns instead of single rows. */
+/** For more rows than this, DuckDB reads whole columns instead of single rows. */
 const ROWS_BY_POSITION_MAX = 4_096
 
 export function settings(options: FileOptions): Record<string, string> {
@@ -27,9 +27,9 @@ export function settings(options: FileOptions): Record<string, string> {
   }
 }
 
-/** The usual limit on compactions per COMMIT. With DuckDB's default (100), small loads could rewrite large tables. */
+/** With DuckDB's default of 100 compactions, small loads could rewrite large tables. */
 export const COMPACTIONS_MIN = 1
-/** A load that replaces twice this many rows may do two more compactions, because replaced rows leave unused space. */
+/** A load may do one more compaction for this many replaced rows. */
 const REPLACED_A_COMPACTION = 30_720
 /** A load that adds at least this many rows and replaces none needs no compaction. */
 const ADDED_MANY = 10_000

@@ -1,17 +1,17 @@
-/** Defines the interface that runs SQL statements, and quotes names and texts for statements. */
+/** Defines the interface that runs SQL, and quotes names and texts. */
 export type SqlValue = string | number | bigint | boolean | null
 export type SqlRow = Record<string, SqlValue | Date>
 
 export interface Sql {
   run(sql: string, values?: readonly SqlValue[]): Promise<void>
   rows<T = SqlRow>(sql: string, values?: readonly SqlValue[]): Promise<T[]>
-  /** Like `rows`, but reuses the result of the last identical query if none of the query's tables have changed. */
+  /** Like `rows`, but reuses the cached result while no table of the query has changed. */
   cachedRows<T = SqlRow>(sql: string): Promise<T[]>
-  /** Joins tables in the order written, so that DuckDB streams the left table and keeps the right one in memory. */
+  /** Joins tables in the written order, so that DuckDB streams the first table. */
   rowsInOrder<T = SqlRow>(sql: string): Promise<T[]>
 }
 
-/** Returns the row of a query that always returns one row, such as a query of totals. */
+/** Returns the row of a query that always returns one row. */
 export const onlyRow = async <T>(sql: Pick<Sql, 'rows'>, query: string): Promise<T> =>
   (await sql.rows<T>(query))[0] as T
 
@@ -26,7 +26,7 @@ export const withoutNulls = <T extends object>(row: WithNulls<T>): T =>
 
 export const name = (identifier: string): string => `"${identifier.replaceAll('"', '""')}"`
 
-/** Returns a string literal. A NUL character would end the statement, so it becomes chr(0). */
+/** Returns a string literal. A NUL character would end the statement. */
 export const text = (value: string): string => {
   const quoted = `'${value.replaceAll("'", "''")}'`
   return quoted.includes('\0') ? `(${quoted.replaceAll('\0', `' || chr(0) || '`)})` : quoted
@@ -37,11 +37,11 @@ type Named = string | { readonly name: string }
 const quoted = (named: Named, alias?: string): string =>
   (alias === undefined ? '' : `${alias}.`) + name(typeof named === 'string' ? named : named.name)
 
-/** Returns the quoted names of columns, separated by commas. Example with the alias `s`: `s."event_id", s."name"`. */
+/** Returns quoted names. Example with the alias `s`: `s."event_id", s."name"`. */
 export const names = (columns: readonly Named[], alias?: string): string =>
   columns.map((each) => quoted(each, alias)).join(', ')
 
-/** Returns SQL that is true if the columns of two aliases are equal. Example: `t."event_id" = s."event_id"`. */
+/** Returns SQL that compares columns. Example: `t."event_id" = s."event_id"`. */
 export const sameSql = (columns: readonly Named[], one: string, other: string): string =>
   columns.map((each) => `${quoted(each, one)} = ${quoted(each, other)}`).join(' AND ')
 
@@ -49,9 +49,8 @@ export const pointer = (member: string): string => text(`/${member.replaceAll('~
 
 export const time = (micros: number): string => `make_timestamptz(${micros})`
 
-/** Returns the SQL of a value, or NULL if the value is undefined. Example: `orNull(window.since, time)`. */
 export const orNull = <T>(value: T | undefined, sqlOf: (value: T) => string): string =>
   value === undefined ? 'NULL' : sqlOf(value)
 
-/** Returns SQL that formats a TIMESTAMPTZ as `formatInstant` does. Example: `2026-01-31T12:00:00.000000Z`. */
+/** Returns SQL that formats a TIMESTAMPTZ. Example: `2026-01-31T12:00:00.000000Z`. */
 export const iso = (column: string): string => `strftime((${column}) AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ')`

@@ -1,9 +1,9 @@
-/** A lake's object storage: access keys, errors, and the removal of files that aborted loads left behind. */
+/** A lake's object storage: access keys, errors and the removal of unused files. */
 import { SyncError } from '../../errors.ts'
 import type { Secret, StorageAccess } from '../../secret.ts'
 import { name, type Sql, text } from './sql.ts'
 
-/** Sets the access keys for files under `data`. DuckDB keeps these keys only in memory. */
+/** Sets the access keys for files under `data`, in memory only. */
 export async function allowStorage(sql: Pick<Sql, 'run'>, data: string, access: StorageAccess<Secret | string>) {
   const { endpoint, region, urlStyle, keys } = access
   const [id, secret, token = "''"] = keys.map((key) => text(typeof key === 'string' ? key : key.reveal()))
@@ -14,12 +14,12 @@ export async function allowStorage(sql: Pick<Sql, 'run'>, data: string, access: 
       URL_STYLE ${text(urlStyle)}, USE_SSL ${!endpoint.startsWith('http:')})`)
 }
 
-/** Writes a file that marks the folder as this lake's. Throws STORAGE_REFUSED if another lake has marked the folder. */
+/** Marks the folder as this lake's. Throws STORAGE_REFUSED if another lake has marked it. */
 export async function claimFolder(sql: Pick<Sql, 'run' | 'rows'>, data: string, mark: string): Promise<void> {
   const own = `${data}tidemark-lake-${mark.replaceAll('~', '')}.csv`
   const marks = () => sql.rows<{ file: string }>(`FROM glob(${text(`${data}tidemark-lake-*.csv`)})`)
   if ((await marks()).length === 0) await sql.run(`COPY (SELECT 'a lake' AS owner) TO ${text(own)}`)
-  // Two lakes can write their marks at the same time, so the marks are read again after the write.
+  // The marks are read again, because two lakes can write theirs at once.
   const other = (await marks()).find(({ file }) => file !== own)?.file
   if (other === undefined) return
   throw new SyncError('STORAGE_REFUSED', `${data} belongs to another lake: ${other} is the mark of that lake`, {
@@ -27,9 +27,9 @@ export async function claimFolder(sql: Pick<Sql, 'run' | 'rows'>, data: string, 
   })
 }
 
-/** Deletes Parquet files that aborted loads left behind in the lake's folder. Returns the number of deleted files. */
+/** Deletes files that aborted loads left behind, and returns their number. */
 export async function removeOrphans(sql: Pick<Sql, 'rows'>, lake: string): Promise<number> {
-  // Keeps files from the last day, because they may belong to a load that has not committed yet.
+  // Newer files may belong to a load that has not committed yet.
   const age = 'older_than => now() - INTERVAL 1 DAY'
   return (await sql.rows(`CALL ducklake_delete_orphaned_files(${text(lake)}, ${age})`)).length
 }
@@ -37,7 +37,7 @@ export async function removeOrphans(sql: Pick<Sql, 'rows'>, lake: string): Promi
 const KEYS = 'Correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or renew AWS_SESSION_TOKEN), and start again.'
 export const PERMISSIONS = 'Allow the access key to list the bucket, and to read, write and delete below lake_data.'
 
-/** The first matching pattern determines the message and the cure. Patterns are S3's error codes or HTTP statuses. */
+/** The first matching pattern determines the message and the cure. */
 const REFUSALS: readonly (readonly [pattern: RegExp, what: string, cure: string])[] = [
   [/TimeTooSkewed|RequestExpired/, "this machine's clock differs too much from the storage's", 'Set this clock.'],
   [/QuotaExceeded|StorageFull|HTTP (?:code )?507/, 'the bucket is full', 'Free space in it, or raise its quota.'],
@@ -48,7 +48,7 @@ const REFUSALS: readonly (readonly [pattern: RegExp, what: string, cure: string]
   [/HTTP (?:code )?404/, 'a bucket or file is missing', 'Correct lake_data, or restore the files from a backup.'],
 ]
 
-/** Matches DuckDB's messages about a request that the object storage refused or did not answer. */
+/** Matches DuckDB's messages about requests that the object storage did not fulfil. */
 export const STORAGE_FAULT = /HTTP Error: |error for HTTP (?:GET|PUT|POST|HEAD|DELETE) /
 
 export function storageError(message: string, cause: unknown): SyncError {

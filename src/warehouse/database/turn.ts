@@ -1,19 +1,19 @@
-/** Makes writers of a lake with a PostgreSQL catalogue commit one at a time, so that none has to redo its work. */
+/** Lets the writers of a lake with PostgreSQL commit one at a time. */
 import { repeat, systemClock } from '../../clock.ts'
 import { SyncError } from '../../errors.ts'
 import { text } from './sql.ts'
 
 /** The number of the lock in PostgreSQL: the letters `lake` in ASCII. */
 const LOCK = 0x6c_61_6b_65
-/** If a process that has the lock is frozen or unreachable for this long, PostgreSQL ends its session. */
+/** PostgreSQL ends the session of a frozen process after this many seconds. */
 const SILENT_S_MAX = 15
 const RENEW_EVERY_MS = 5_000
-/** The longest single wait for the lock. It is short, because an interrupt can't end a wait in PostgreSQL. */
+/** An interrupt can't end a wait in PostgreSQL, so each wait is short. */
 const WAIT_S_MAX = 5
 const WAITS_MAX = 360
 const WAIT = `DO 'BEGIN PERFORM pg_advisory_xact_lock(${LOCK}); EXCEPTION WHEN lock_not_available THEN NULL; END'`
 
-/** Ends sessions that a frozen process left in the middle of a commit, because every other commit waits for them. */
+/** Ends sessions that were frozen during a commit, because they block all others. */
 const END_FROZEN = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
   WHERE datname = current_database() AND usename = current_user AND wait_event = 'ClientRead'
     AND state_change < clock_timestamp() - interval '${SILENT_S_MAX} s' AND pid IN
@@ -21,7 +21,7 @@ const END_FROZEN = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activit
 
 type Run = (sql: string) => Promise<readonly { readonly taken?: unknown }[]>
 
-/** Waits for the lock, and releases it on disposal. `run` must have a connection of its own: the lock belongs to it. */
+/** Waits for the lock. `run` needs its own connection, to which the lock belongs. */
 export async function takeTurn(run: Run, lake: string): Promise<AsyncDisposable> {
   const catalogue = text(`__ducklake_metadata_${lake}`)
   const ask = (sql: string) => run(`FROM postgres_query(${catalogue}, ${text(sql)})`)
@@ -32,7 +32,6 @@ export async function takeTurn(run: Run, lake: string): Promise<AsyncDisposable>
     set_config('idle_in_transaction_session_timeout', '${SILENT_S_MAX}s', true)`
   const problem = `other workers kept the lock of the lake for ${(WAITS_MAX * WAIT_S_MAX) / 60} minutes`
   const cure = 'This load stored nothing; the next run reads its rows again. Let fewer workers load into this lake.'
-  // The SELECT takes the lock if it is free and nobody is waiting. Otherwise, WAIT waits, and the SELECT is repeated.
   for (let waits = 0; ; waits += 1) {
     const [row] = await ask(`SELECT ${limits}, pg_try_advisory_xact_lock(${LOCK}) AS taken`)
     if (row?.taken === true) break

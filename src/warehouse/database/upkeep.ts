@@ -1,25 +1,25 @@
-/** Upkeep limits the number of files, snapshots and catalogue rows of a lake. Each step is its own transaction. */
+/** Upkeep limits the number of files, snapshots and catalogue rows of a lake. */
 import type { Clock } from '../../clock.ts'
 import { asSyncError } from '../../errors.ts'
 import { DAY_MS, formatInstant, type Instant, minusMs, MINUTE_MS } from '../../instant.ts'
 import { LAKE } from './lake.ts'
 import { type Sql, text, time } from './sql.ts'
 
-/** The rows of small loads stay in the catalogue until a table has this many rows there. */
+/** Small loads stay in the catalogue until a table has this many rows there. */
 const INLINED_ROWS_MAX = 500
 const SMALL_FILE_BYTES = 32 * 2 ** 20
 const SMALL_FILES_MAX = 10
-/** A file is rewritten if this fraction of its rows is deleted. If a table has many small files, one row is enough. */
+/** A file is rewritten if this fraction of its rows is deleted. */
 const DELETED_PART_MAX = 0.5
-/** Limits of one upkeep. The first two apply per table. The next upkeep continues where a limit stopped this one. */
+/** The next upkeep continues where one of these limits stopped this one. */
 const REWRITTEN_BYTES_MAX = 256 * 2 ** 20
 const MERGED_FILES_MAX = 10
 const EXPIRED_SNAPSHOTS_MAX = 5_000
 const REMOVED_FILES_MAX = 1_000
 const UPKEEP_MS_MAX = 10 * MINUTE_MS
-/** Minimum time between the starts of two upkeeps. Their ends do not count, because a killed worker records no end. */
+/** Time between the starts of two upkeeps, because a killed worker records no end. */
 const UPKEEP_EVERY_MS = 50 * MINUTE_MS
-/** Files that no snapshot needs are kept for this long, because running statements may still read them. */
+/** Running statements may still read files that no snapshot needs. */
 const UNUSED_KEPT_MS = DAY_MS
 
 /** How many files, snapshots and catalogue rows a lake has, and the total size of its files. */
@@ -41,11 +41,11 @@ export interface UpkeepOptions {
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>
   readonly snapshotsMs: number
   readonly signal: AbortSignal
-  /** True if an operator requested the upkeep. Then it starts even if the previous run of the upkeep has just ended. */
+  /** True if an operator requested the upkeep, which then starts at once. */
   readonly isOrdered?: boolean
 }
 
-/** Runs the upkeep. Returns undefined if another upkeep began recently. Does not throw if a step fails. */
+/** Runs the upkeep. Returns undefined if another upkeep began recently. */
 export async function keepLake(
   transact: <T>(work: (sql: Sql) => Promise<T>) => Promise<T>,
   { clock, signal, snapshotsMs, isOrdered = false }: UpkeepOptions,
@@ -87,7 +87,7 @@ async function record(sql: Sql, upkeep: LakeUpkeep): Promise<LakeUpkeep> {
   return upkeep
 }
 
-/** Runs a step. Returns true if its commit drops tables of the catalogue: `renewSchema` must then run again. */
+/** Runs a step. Returns true if its commit drops tables of the catalogue. */
 async function run(sql: Sql, [name, query, table]: Step): Promise<boolean> {
   const [found] = await sql.rows<{ args: string | null }>(query)
   if (found?.args == null || (table !== undefined && (await hasInlinedDeletions(sql, table)))) return false
@@ -100,10 +100,7 @@ async function run(sql: Sql, [name, query, table]: Step): Promise<boolean> {
   return tables?.drops === true
 }
 
-/**
- * Returns whether the catalogue still has deletions of this table's rows. The table's files must then not be rewritten.
- * Otherwise, older snapshots would have rows twice after the next flush (duckdb/ducklake#1406).
- */
+/** Rewriting a file with such deletions would double rows of older snapshots (duckdb/ducklake#1406). */
 async function hasInlinedDeletions(sql: Sql, table: number): Promise<boolean> {
   const count = sql.rows<{ n: number }>(`SELECT count(*) AS n FROM ${IN}inlined_delete_${table}`)
   // DuckLake creates this table only when it stores the first deletion.
@@ -114,11 +111,7 @@ async function hasInlinedDeletions(sql: Sql, table: number): Promise<boolean> {
   return (found?.n ?? 0) > 0
 }
 
-/**
- * Makes other processes read the names of the catalogue's tables again, by rewriting a view's comment unchanged. Just
- * after a flush, DuckLake drops some of these tables. A process that still reads a dropped table fails
- * (duckdb/ducklake#1305). With PostgreSQL, its DuckDB then accepts no more statements (#1469).
- */
+/** Makes other processes notice dropped tables of the catalogue (duckdb/ducklake#1305, #1469). */
 async function renewSchema(sql: Sql): Promise<void> {
   const [view] = await sql.rows<{ comment: string | null }>(
     `SELECT comment FROM duckdb_views() WHERE database_name = '${LAKE}' AND schema_name = 'tidemark' AND view_name = 'freshness'`,
@@ -129,7 +122,6 @@ async function renewSchema(sql: Sql): Promise<void> {
 const CATALOGUE = `__ducklake_metadata_${LAKE}`
 const IN = `${CATALOGUE}.ducklake_`
 
-/** Returns SQL that counts how many rows of each table are in the catalogue (columns `table_id` and `inlined`). */
 async function inlinedSql(sql: Sql): Promise<string> {
   const tables = await sql.rows<{ count: string }>(`
     SELECT format('SELECT {}, count(*) FROM ${CATALOGUE}.{}', table_id, table_name) AS count FROM ${IN}inlined_data_tables`)
@@ -146,10 +138,7 @@ async function figuresOf(sql: Sql): Promise<LakeFigures> {
   return figures as LakeFigures
 }
 
-/**
- * The name of a DuckLake function, and a query for its arguments. The step does nothing if the query returns NULL, or
- * if the catalogue has deletions of rows of `table` (`hasInlinedDeletions`).
- */
+/** A DuckLake function and a query for its arguments. NULL skips the step. */
 type Step = readonly [name: string, query: string, table?: number]
 
 const FLUSH = 'flush_inlined_data'
@@ -169,14 +158,13 @@ const removal = (before: Instant): Step => [
     ORDER BY 1 LIMIT ${REMOVED_FILES_MAX})`,
 ]
 
-/** SQL for the current files of all tables. `deleted` is the fraction of a file's rows that were deleted. */
 const FILES = `
   SELECT table_id, file_size_bytes AS bytes, coalesce(d.rows, 0) / record_count AS deleted
   FROM ${IN}data_file f LEFT JOIN (
     SELECT data_file_id, sum(delete_count) AS rows FROM ${IN}delete_file WHERE end_snapshot IS NULL GROUP BY ALL
   ) d USING (data_file_id) WHERE f.end_snapshot IS NULL`
 
-/** Returns the upkeep steps for the tables that need them. Tables with many small files come first. */
+/** Returns the steps for tables that need upkeep. */
 async function stepsOfTables(sql: Sql): Promise<Step[]> {
   const tables = await sql.rows<Readonly<Record<'id' | 'small', number> & Record<'schema' | 'name', string>>>(`
     WITH files AS (
@@ -189,8 +177,7 @@ async function stepsOfTables(sql: Sql): Promise<Step[]> {
     ORDER BY small DESC`)
   return tables.flatMap(({ id, small, ...table }): Step[] => {
     const [name, schema] = [text(table.name), text(table.schema)]
-    // DuckLake does not merge files with deleted rows, so these files are rewritten before the merge. Without the
-    // factor 0.999, a rounding error could exclude the file whose fraction is exactly the threshold.
+    // DuckLake does not merge files with deleted rows. The factor avoids a rounding error.
     const rewritten = `
       SELECT ${text(`${name}, schema => ${schema}, delete_threshold => `)} || min(deleted) * 0.999 AS args FROM (
         SELECT deleted, sum(bytes) OVER (ORDER BY deleted DESC) - bytes AS others FROM (${FILES}) WHERE table_id = ${id} AND deleted > 0)

@@ -1,4 +1,4 @@
-/** Creates a warehouse's file, and detects when someone replaces the file while this process has it open. */
+/** Creates a warehouse's file, and detects when someone replaces it. */
 import { existsSync } from 'node:fs'
 import { link, rm, stat, utimes } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -20,17 +20,17 @@ export function makeFolderFor(file: string): void {
   }
 }
 
-/** Creates a missing file under a temporary name, because another worker must not open a file that is still empty. */
+/** Creates the file under a temporary name, so that no worker opens an empty file. */
 export async function makeFile(path: string, aside: string, options: DatabaseOptions): Promise<void> {
   if (existsSync(path)) return
   try {
     const database = await Database.open(aside, options)
     await database.close()
-    // A link, unlike a rename, never replaces a file that another process has created in the meantime.
+    // A link never replaces a file that another process has just created.
     await link(aside, path)
     await flush(dirname(path))
   } catch {
-    // Another process created the file first, or hard links are not supported. DuckDB then opens or creates the file.
+    // Another process was faster, or links are not supported. DuckDB then opens the file.
   } finally {
     await rm(aside, { force: true }).catch(() => undefined)
   }
@@ -38,19 +38,19 @@ export async function makeFile(path: string, aside: string, options: DatabaseOpt
 
 const REPLAY_MEMORY_FACTOR = 4
 
-/** Opens the file, with more memory if DuckDB can't replay the log: the killed owner may have had a higher limit. */
+/** Opens the file, with more memory if DuckDB can't replay the log. */
 export async function openFile(path: string, options: DatabaseOptions): Promise<Database> {
   return Database.open(path, options).catch(async (error: unknown) => {
     if (!['WAREHOUSE_MEMORY', 'DISK_FULL'].includes(asSyncError(error).code)) throw error
     const memory = options.memory.replace(/[\d.]+/, (amount) => String(REPLAY_MEMORY_FACTOR * Number(amount)))
     const database = await Database.open(path, { ...options, memory })
-    // If DuckDB can't free enough memory, this statement fails and the limit stays higher.
+    // The limit stays higher if DuckDB can't free enough memory.
     await database.run(`SET memory_limit = ${text(options.memory)}`).catch(() => undefined)
     return database
   })
 }
 
-/** Returns a check that throws WAREHOUSE_MISSING if someone has replaced the file: later commits would be lost. */
+/** Returns a check that throws WAREHOUSE_MISSING if someone has replaced the file. */
 export async function watchFile(path: string): Promise<() => Promise<void>> {
   const before = await identityOf(path)
   return async () => {
@@ -76,20 +76,20 @@ async function identityOf(path: string): Promise<string | undefined> {
 
 export const spillPrefix = (warehouse: string): string => `${warehouse}.spill-`
 
-/** Returns the path and the operations of a private folder to which DuckDB spills data that does not fit in memory. */
+/** Returns the operations of a private folder to which DuckDB spills data. */
 export function spillFolderOf(warehouse: string, isMove = false) {
   const prefix = `${spillPrefix(warehouse)}${isMove ? 'move-' : ''}`
   const own = prefix + randomUUID()
   return {
     own,
-    /** Creates the folder, and removes folders of dead processes. If `isAlone`, every other process is dead. */
+    /** Creates the folder, and removes folders of dead processes. */
     create: async ({ isAlone }: { readonly isAlone: boolean }): Promise<void> => {
-      // In a lake, a folder whose time is more than a day old belongs to a dead process.
-      // Keeps `own`, because DuckDB may have written to this folder already, while it opened the file.
+      // In a lake, a folder older than a day belongs to a dead process.
+      // While DuckDB opened the file, it may have written to `own` already.
       await removeLeftovers(prefix, isAlone ? Infinity : toMillis(systemClock.now()) - DAY_MS, own)
       makePrivateFolder(own)
     },
-    /** Updates the folder's time, so that other processes of a lake keep it. Call this at least once an hour. */
+    /** Keeps the folder from removal by other processes. Call this once an hour. */
     keep: async (): Promise<void> => {
       const now = toMillis(systemClock.now()) / SECOND_MS
       await utimes(own, now, now).catch(() => makePrivateFolder(own))
