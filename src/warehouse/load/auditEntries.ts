@@ -1,4 +1,4 @@
-/** Stores audit entries. They have no identifier (spec §2), so a load replaces a record's entries in a time window. */
+/** Audit entries have no identifier (spec §2), so a load replaces all entries of a window. */
 import type { ReportTable } from '../../../schema/tables.ts'
 import { countOf, type Sql, name, names, sameSql, text, time } from '../database/sql.ts'
 import { recordReplaced } from '../tables/versions.ts'
@@ -6,7 +6,7 @@ import type { EntryWindow, MergeCounts } from './loadInput.ts'
 import type { Writing } from './loading.ts'
 import { insertRowsSql } from './merge.ts'
 
-/** Stores the staged entries. Deletes stored entries in the windows that the service did not return again. */
+/** Stores the staged entries and deletes entries that the service no longer returns. */
 export async function mergeEntries(sql: Sql, load: Writing, windows: readonly EntryWindow[]): Promise<MergeCounts> {
   const { input, table, staged, loadId } = load
   const target = `main.${name(table.name)}`
@@ -42,7 +42,7 @@ export async function mergeEntries(sql: Sql, load: Writing, windows: readonly En
   return { inserted, updated: 0, unchanged, deleted: gone }
 }
 
-/** Numbers new entries by time, continuing from the last number stored for their record. */
+/** Numbers new entries by time, after the last number stored for their record. */
 function newEntriesSql(table: ReportTable, { hasTime }: { readonly hasTime: boolean }): string {
   const record = names(table.asked)
   const order = `${hasTime ? 's.timestamp, ' : ''}s."~ordinal"`

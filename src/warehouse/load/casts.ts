@@ -1,9 +1,9 @@
-/** Builds SQL that casts JSON values from text, because DuckDB's JSON reader would silently turn 1.7 into 2. */
+/** Casts JSON values from text, because DuckDB's JSON reader would turn 1.7 into 2. */
 import type { DuckType } from '../../../schema/tables.ts'
 import { has, Kind, type Kinds, NESTED, only } from '../../plan/kinds.ts'
 import { pointer, text } from '../database/sql.ts'
 
-/** Returns SQL that casts `value` to `type`, or to NULL if it does not fit. If all `kinds` fit, the SQL is faster. */
+/** Returns SQL that casts `value`, or returns NULL if the value does not fit. */
 export function castOf(value: string, type: DuckType, kinds: Kinds): string {
   return CASTS[type]?.(value, alwaysFits(type, kinds & ~NESTED)) ?? value
 }
@@ -24,17 +24,17 @@ const CASTS: Partial<Record<DuckType, (value: string, fits: boolean) => string>>
 
 export const trimmed = (value: string): string => `trim(${value}, E' \\t\\r\\n')`
 
-/** Pattern of a JSON number. Leading zeros are also allowed, and digits may be missing before or after the point. */
+/** Also matches numbers that JSON does not allow, such as `007` and `.5`. */
 const NUMBER = '-?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,3})?'
 
 /** DECIMAL(38,9) has 29 digits before the point. 60 leaves room for unusual forms, such as `0.001e30`. */
 const EXPONENT_MAX = 60
 
-/** Returns SQL that computes `value` once and names it `as`. `body` receives the name and returns SQL that uses it. */
+/** Returns SQL that computes `value` once, although `body` uses it several times. */
 export const computeOnce = (value: string, as: string, body: (computed: string) => string): string =>
   `list_transform([${value}], lambda ${as}: ${body(as)})[1]`
 
-/** Returns SQL that applies `body` to the number written without an exponent. Example: `+1e2` is written as `100`. */
+/** Returns SQL that first removes the exponent. Example: `+1e2` becomes `100`. */
 const withPlainNumber = (value: string, body: (plain: string) => string): string =>
   computeOnce(`regexp_replace(${trimmed(value)}, '^[+]', '')`, 'n', (n) => computeOnce(plainNumberOf(n), 'p', body))
 
@@ -53,7 +53,7 @@ function plainNumberOf(n: string): string {
     WHEN abs(${power}) <= ${EXPONENT_MAX} THEN ${shifted} END`
 }
 
-/** Tries a cast with 18 digits first, because DuckDB casts to 38 digits a hundred times more slowly. */
+/** A cast to 38 digits is a hundred times slower than one to 18. */
 const decimalOf = (value: string): string => {
   const whole = `try_cast(split_part(${value}, '.', 1) AS BIGINT)::DECIMAL(38,9)`
   const fraction = `try_cast('0.' || split_part(${value}, '.', 2) AS DECIMAL(18,9))`
@@ -62,7 +62,7 @@ const decimalOf = (value: string): string => {
   return `coalesce(try_cast(${value} AS DECIMAL(18,9))::DECIMAL(38,9), ${wide})`
 }
 
-/** Returns SQL that casts text to a time. The SQL first rewrites ISO 8601 forms that DuckDB can't read. */
+/** DuckDB can't read some forms of ISO 8601, so the SQL rewrites these first. */
 function timeOf(value: string): string {
   const inExtended = `regexp_replace(regexp_replace(replace(upper(${trimmed(value)}), ',', '.'),
     '^([0-9]{4})([0-9]{2})([0-9]{2})T([0-9]{2})([0-9]{2})([0-9]{2})', '\\1-\\2-\\3T\\4:\\5:\\6'),
@@ -89,11 +89,11 @@ const FITTING: Partial<Record<DuckType, Kinds>> = {
 
 export const alwaysFits = (type: DuckType, kinds: Kinds): boolean => only(kinds, Kind.null | (FITTING[type] ?? 0))
 
-/** Returns SQL that is true if a scalar does not fit the type. Empty text becomes NULL, but is not a misfit. */
+/** Returns SQL that is true for a misfit. Empty text is NULL, not a misfit. */
 export const misfits = (value: string, type: DuckType, kinds: Kinds): string =>
   type === 'VARCHAR' ? 'false' : `((${castOf(value, type, kinds)}) IS NULL AND ${trimmed(value)} <> '')`
 
-/** Returns SQL that is true if the type might round the number. Undefined if numbers of `kinds` are never rounded. */
+/** Returns SQL that is true if the type might round the number. */
 export function roundsSql(value: string, type: DuckType, kinds: Kinds): string | undefined {
   if (type === 'DOUBLE' && !alwaysFits(type, kinds)) return `length(${value}) > ${DOUBLE_CHARS}`
   if (type !== 'DECIMAL(38,9)' || !has(kinds, Kind.wideDecimal | Kind.exponent | Kind.text)) return undefined
@@ -103,22 +103,21 @@ export function roundsSql(value: string, type: DuckType, kinds: Kinds): string |
 /** A number of up to this many characters survives conversion to a double and back. */
 const DOUBLE_CHARS = 15
 
-/** Returns SQL that removes `numberMark`, the prefix that staging adds to numbers that a double can't store. */
 export const unmarkedText = (value: string, numberMark: string): string => `replace(${value}, ${text(numberMark)}, '')`
 
-/** Returns SQL that is true for an array or object. Looks at one character, because JSON functions need more memory. */
+/** Returns SQL that tests one character, because JSON functions need more memory. */
 export const isNestedSql = (json: string): string => `left((${json})::VARCHAR, 1) IN ('{', '[')`
 
-/** Returns SQL that converts marked strings in JSON text to numbers. Example: `"<numberMark>0.1"` becomes `0.1`. */
+/** Returns SQL that makes marked strings numbers. Example: `"<numberMark>0.1"` becomes `0.1`. */
 export const unmarkedJson = (value: string, numberMark: string): string =>
   `regexp_replace((${value})::VARCHAR, ${text(`"${numberMark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g')`
 
-/** Returns SQL that reads one member of a JSON object. DuckDB's `->` alone would lose digits of long numbers. */
+/** Returns SQL that reads a member. DuckDB's `->` would lose digits of long numbers. */
 export function memberOf(json: string, member: string, numberMark: string): string {
   return unmarkedJson(`${markedJson(json, numberMark)} -> ${pointer(member)}`, numberMark)
 }
 
-/** Returns SQL that converts each number in JSON to a string with the prefix `numberMark`, to keep all its digits. */
+/** Returns SQL that marks each number in JSON, to keep all its digits. */
 export function markedJson(json: string, numberMark: string): string {
   const parts = `regexp_extract_all(${json}::VARCHAR, '"(?:[^"\\\\]|\\\\.)*"|[^"]+')`
   const marked = `regexp_replace(x, '-?[0-9][0-9.eE+-]*', ${text(`"${numberMark}\\0"`)}, 'g')`

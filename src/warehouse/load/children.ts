@@ -1,4 +1,4 @@
-/** Stores the items of collections in child tables. If a row lacks a collection, the stored items are kept. */
+/** Stores the items of collections in child tables. */
 import { CHILD_COLUMNS, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { DiscoveredColumn } from '../../plan/columns.ts'
 import { has, NESTED } from '../../plan/kinds.ts'
@@ -15,10 +15,9 @@ interface ChildMerge extends Merging, CarriedCollection {
   readonly childColumns: readonly DiscoveredColumn[]
 }
 
-/** If a load's items total at most this many bytes, each statement handles several collections at once. */
+/** Above this many bytes, each collection has its own statements. */
 const SHARED_BYTES_MAX = 8 * 2 ** 20
 
-/** Writes child rows for the rows in the temporary table `win`. Returns how many child rows were written. */
 export async function mergeChildren(sql: Sql, load: Merging, replaces: boolean): Promise<number> {
   const all = load.staged.collections
     .map((each) => ({ ...load, ...each, childColumns: load.discovered(each.child.name) }))
@@ -39,7 +38,7 @@ export async function mergeChildren(sql: Sql, load: Merging, replaces: boolean):
 
 type Group = readonly ChildMerge[]
 
-/** Writes the items of several collections. In temporary tables, the column `n` is a collection's index in `group`. */
+/** In temporary tables, `n` is the index of a collection in `group`. */
 async function mergeCollections(sql: Sql, group: Group, replaces: boolean): Promise<number> {
   await sql.rowsInOrder(`CREATE OR REPLACE TEMP TABLE child_items AS ${childItemsSql(group)}`)
   if (group.some(({ items }) => items?.ids === 'unsure')) await correctKeys(sql)
@@ -59,7 +58,7 @@ function insertSql(parts: ChildMerge, items: string): string {
 
 const fieldNamed = ({ field }: ChildMerge, wire: string) => field.elements?.field(wire)
 
-/** Returns a query for the items of written rows. Run it with `rowsInOrder`, so that DuckDB streams the items. */
+/** Returns a query for the items of written rows. Run it with `rowsInOrder`. */
 function childItemsSql(group: Group): string {
   const [{ table }] = group as readonly [ChildMerge, ...ChildMerge[]]
   const ofCollection = (wire: string, valueOf: (field: CatalogField | undefined) => string) =>
@@ -85,14 +84,14 @@ function childItemsSql(group: Group): string {
 
 const HASHES = `length(id_sent) - length(ltrim(id_sent, '#'))`
 
-/** Sets `child_key` of `child_items` to the id, or to the position if the id is missing or not unique. */
+/** Uses the position as the key if an item's id is missing or not unique. */
 async function correctKeys(sql: Sql): Promise<void> {
   const [ids] = await sql.rows<{ items: number; withId: number; doubled: number }>(`
     SELECT count(*) AS items, count(id_sent) AS "withId",
       count(id_sent) - count(DISTINCT (n, sid, id_sent)) FILTER (id_sent IS NOT NULL) AS doubled
     FROM child_items`)
   if (ids === undefined || ids.withId === 0 || (ids.withId === ids.items && ids.doubled === 0)) return
-  // An id can look like a position, so a position begins with one more # than any id. With ids a and #b, 3 becomes ##3.
+  // A position begins with one more # than any id, because ids can look like positions.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE child_items AS
     SELECT * EXCLUDE (child_key, own),
@@ -103,7 +102,7 @@ async function correctKeys(sql: Sql): Promise<void> {
       FROM child_items)`)
 }
 
-/** Deletes stored children that new items replace. Marks children without an item as deleted. Skips unchanged items. */
+/** Deletes replaced children, and marks children without an item as deleted. */
 async function replaceStoredChildren(sql: Sql, group: Group): Promise<void> {
   const [{ table, history, loadId }] = group as readonly [ChildMerge, ...ChildMerge[]]
   await sql.run(createHeldSql(group))
@@ -132,7 +131,6 @@ const KEEP_DELETED_SEEN_AT = `
   FROM (SELECT kid, max(deleted_seen_at) AS deleted_seen_at FROM held GROUP BY kid) h
   WHERE h.kid = k.rowid AND h.deleted_seen_at IS NOT NULL`
 
-/** Returns the statement that creates the temporary table `held`: the stored children of the replaced rows. */
 function createHeldSql(group: Group): string {
   const [{ table }] = group as readonly [ChildMerge, ...ChildMerge[]]
   const key = childKey(table)
@@ -141,7 +139,7 @@ function createHeldSql(group: Group): string {
       `SELECT ${n} AS n, rowid AS tid, ${names(key)}, is_deleted, _deleted_seen_at, _load_id, _row_hash FROM main.${name(child.name)}`,
   )
   const carried = group.map((parts, n) => `WHEN ${n} THEN s.${name(parts.column)} IS NOT NULL`)
-  // If the field contains a single object, the new object replaces the stored one, even if their keys differ.
+  // A single object replaces the stored one, even if their keys differ.
   const single = group.flatMap(({ child }, n) => (child.holds === 'many' ? [] : [n]))
   const isAnySent = '(c.n, s.rowid) IN (SELECT (n, sid) FROM child_items)'
   const orSingle = single.length === 0 ? '' : `OR c.n IN (${single.join(', ')}) AND ${isAnySent}`

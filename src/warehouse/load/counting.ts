@@ -1,4 +1,4 @@
-/** Counts stored rows by creation time, so that a run can find where the service's total differs (contract §4). */
+/** Counts stored rows by creation time, to find where the service's total differs (contract §4). */
 import { tableOf } from '../../../schema/tables.ts'
 import { type Instant, plusMs } from '../../instant.ts'
 import type { CreationRange } from '../../plan/countSearch.ts'
@@ -11,7 +11,7 @@ import { checkBrake, findAbsent, heldSql, keyColumn, markAbsent, placeSql, rowsS
 
 type Keys = Iterable<string | number>
 
-/** The keys of all rows that were created after `until`. The run has just read these rows. */
+/** The keys of all rows created after `until`, which the run has just read. */
 export interface RecentRows {
   readonly recent: Keys
   readonly until: Instant
@@ -25,11 +25,11 @@ export interface ReadSpan {
 
 export interface CountState {
   readonly countedAt: Instant
-  /** The service's total minus the number of stored rows, if a second read could not explain the difference. */
+  /** The difference to the service's total that a second read did not explain. */
   readonly acceptedDifference: number
-  /** How many successive comparisons found a difference that a second read could not explain. */
+  /** How many comparisons in a row found an unexplained difference. */
   readonly failures: number
-  /** Why count comparisons are paused for a day. Undefined if they are not paused. */
+  /** Why count comparisons are paused for a day. */
   readonly stopped: string | undefined
 }
 
@@ -39,7 +39,7 @@ const keysSql = ({ report, scope }: CountPlace, keys: Keys): string =>
     Array.from(keys, (key) => (report.currency === undefined ? [key] : [key, scope])),
   )
 
-/** Counts stored rows by range of creation times. Deleted rows and rows created after `until` are not counted. */
+/** Counts undeleted rows by range of creation times. */
 async function countedCreations(sql: Sql, place: CountPlace, { recent, until }: RecentRows): Promise<CreationRange[]> {
   await sql.run(keysSql(place, recent))
   const rows = await sql.rows<{ since: Instant | null; until: Instant | null; rows: number }>(`
@@ -47,7 +47,7 @@ async function countedCreations(sql: Sql, place: CountPlace, { recent, until }: 
     FROM (SELECT ${storedKeySql(place)} AS key FROM ${heldSql(place)}
       AND ${storedKeySql(place)} NOT IN (SELECT ${name(keyColumn(place.report))}::VARCHAR FROM gone_keys)) t
     LEFT JOIN (FROM tidemark.creations WHERE ${placeSql(place)}) c USING (key) GROUP BY ALL`)
-  // The counted rows were created before `until`, so no range extends beyond `until`.
+  // Every counted row was created before `until`.
   return rows.map((row) => ({
     since: row.since === null ? undefined : (Math.min(row.since, until) as Instant),
     until: Math.min(row.until ?? until, until) as Instant,
@@ -57,7 +57,7 @@ async function countedCreations(sql: Sql, place: CountPlace, { recent, until }: 
 
 const KEYS_AT_ONCE = 10_000
 
-/** Stores the requested range of creation times for each returned key. Returns the keys of rows that are not stored. */
+/** Stores the requested range for each key. Returns keys of rows that are not stored. */
 async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys }: ReadSpan): Promise<string[]> {
   const [since, until] = [span.since === undefined ? 'NULL::TIMESTAMPTZ' : time(span.since), time(span.until)]
   const all = [...keys]
@@ -65,7 +65,7 @@ async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys
   const missing: string[] = []
   for (let from = 0; from < all.length; from += KEYS_AT_ONCE) {
     const some = all.slice(from, from + KEYS_AT_ONCE)
-    // If two requests returned the row, stores the overlap of their ranges or, if there is none, the newer range.
+    // If two ranges overlap, stores the overlap, otherwise the newer range.
     await sql.run(`
       ${keysSql(place, some)}
       CREATE OR REPLACE TEMP TABLE noted AS
@@ -93,7 +93,7 @@ export interface RangeEnd extends CountPlace, Deleting {
   readonly settleMs: number
 }
 
-/** Marks rows as deleted if two reads of the range, `settleMs` apart, do not find them. Throws MASS_DELETE_STOPPED. */
+/** Marks rows as deleted if two reads, `settleMs` apart, do not find them. */
 async function endRange(sql: Sql, end: RangeEnd): Promise<{ absent: number; deleted: number }> {
   const { report, scope, range, isWhole, runId, startedAt, settleMs } = end
   const read = `SELECT key FROM tidemark.creations WHERE ${placeSql(end)} AND read_by`
@@ -125,7 +125,7 @@ async function recordCount(sql: Sql, place: CountPlace, state: CountState): Prom
       ${acceptedDifference}, ${failures}, ${word})`)
 }
 
-/** Runs `work` in a transaction, after all queued loads. Throws FENCED if a newer run has taken the right to commit. */
+/** Runs `work` in a transaction, after all queued loads. */
 type FencedWork = <T>(fence: Fence | undefined, work: (sql: Sql) => Promise<T>) => Promise<T>
 type WithFence = { readonly fence: Fence | undefined }
 

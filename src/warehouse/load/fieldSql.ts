@@ -1,4 +1,4 @@
-/** Builds SQL that reads a load's fields from staged lines: typed values for columns, and the JSON for `_extra`. */
+/** Builds SQL that reads the fields of staged rows. */
 import { type DuckType } from '../../../schema/tables.ts'
 import type { DiscoveredColumn } from '../../plan/columns.ts'
 import { has, Kind, NESTED, NUMBERS, only, SCALARS, TEXTS } from '../../plan/kinds.ts'
@@ -19,7 +19,7 @@ export class FieldSql {
     this.#discovered = load.discovered(load.table.name)
   }
 
-  /** Returns the `columns` argument of `read_json`. A field is read as JSON only if VARCHAR would change its values. */
+  /** Returns the `columns` argument of `read_json`. */
   readerColumns(): string {
     const fields = this.#catalog.fields.map((field) => {
       const isJson = field.elements === undefined ? this.#readsJson(field) : has(field.kinds, SCALARS)
@@ -33,7 +33,7 @@ export class FieldSql {
     const found = this.#discovered.map(({ field, ...column }) => ({ ...column, sources: [field] }))
     return [...table.fields, ...found].flatMap((column): StagedColumn[] => {
       const sources = column.sources.flatMap((source) => this.#catalog.field(source) ?? [])
-      // Key columns are always included, because later statements use them.
+      // Later statements use all key columns.
       if (sources.length === 0 && table.key.includes(column.name) && column.sources.length > 0) {
         return [{ name: column.name, value: `NULL::${column.type}`, carried: 'false' }]
       }
@@ -70,7 +70,6 @@ export class FieldSql {
     })
   }
 
-  /** Returns SQL that lists a row's values that do not fit their columns, or undefined if all values fit. */
   misfits(): string | undefined {
     const { table, report } = this.#load
     const found = this.#catalog.fields.flatMap((field) => {
@@ -93,7 +92,6 @@ export class FieldSql {
     return `${raw} IS NOT NULL AND ${isMisfit}`
   }
 
-  /** Returns SQL that reads a field's value as JSON text, exactly as the service sent it. */
   #sent(field: CatalogField): string {
     if (this.#readsJson(field)) return `(${this.#json(field)})::VARCHAR`
     return has(field.kinds, TEXTS) ? `to_json(${rawSql(field)})::VARCHAR` : this.#text(field)
@@ -105,7 +103,7 @@ export class FieldSql {
     return field === undefined ? 'NULL::BOOLEAN' : castOf(this.#text(field), 'BOOLEAN', field.kinds)
   }
 
-  /** Returns SQL that is true if the row contains the collection. The SQL is NULL for a missing field or a scalar. */
+  /** Returns SQL that is true if the row contains the collection, otherwise NULL. */
   collection(field: CatalogField): string {
     const raw = rawSql(field)
     const isOdd = has(field.kinds, SCALARS)
@@ -123,7 +121,7 @@ export class FieldSql {
       : `nullif('{' || concat_ws(',', ${members.join(', ')}) || '}', '{}')::JSON`
   }
 
-  /** Returns SQL for the row's fingerprint. It reads only this row, so that an unchanged row keeps its fingerprint. */
+  /** Returns SQL for the row's fingerprint, which depends on this row alone. */
   rowHash(shapeHash: string): string {
     const parts = this.#catalog.fields.map(
       (field) => `CASE WHEN ${rawSql(field)} IS NULL THEN 0::UBIGINT ELSE ${this.#hash(field)} END`,
@@ -131,22 +129,22 @@ export class FieldSql {
     return xorOf([shapeHash, ...parts])
   }
 
-  /** DuckDB may read a field as JSON in one load and as VARCHAR in the next. The hash must be the same in both. */
+  /** The hash must not depend on whether DuckDB read the field as JSON. */
   #hash(field: CatalogField): string {
     const raw = rawSql(field)
     const label = text(field.name)
-    // The scan has replaced each collection with its digest (src/staging/scanPage.ts).
+    // The scan has replaced the collection with its digest (src/staging/scanPage.ts).
     if (field.elements !== undefined) return `hash(${label}, ${raw}::VARCHAR)`
     if (!this.#readsJson(field)) return `hash(${label}, ${raw})`
     return `CASE WHEN ${isNestedSql(raw)} THEN hash(${label}, ${raw}::VARCHAR, true) ELSE hash(${label}, ${raw} ->> '$') END`
   }
 
-  /** Returns SQL that is true if a row has at least one of the fields. It tests the row's shape (its set of fields). */
+  /** Returns SQL that is true if a row has at least one of the fields. */
   carried(fields: readonly CatalogField[], shape = 's."~shape"'): string {
     const wanted = new Set(fields.map((field) => field.name))
     const carrying = this.#catalog.shapes.map((shape) => shape.some((each) => wanted.has(each)))
     if (!carrying.includes(false)) return 'true'
-    // DuckDB turns an IN list of five or more numbers into a join, which needs three megabytes of memory.
+    // DuckDB would turn a long IN list into a join, which needs more memory.
     return carrying.includes(true) ? `([${carrying.join(', ')}])[${shape} + 1]` : 'false'
   }
 
@@ -184,12 +182,11 @@ export class FieldSql {
     return reasons.length === 0 ? undefined : `CASE WHEN ${reasons.join(' OR ')} THEN ${this.#sent(field)} END`
   }
 
-  /** Returns true if DuckDB must read the field as JSON. Example: some values are text, and others are numbers. */
   #readsJson(field: CatalogField): boolean {
     if (field.elements !== undefined || has(field.kinds, NESTED)) return true
     const type = this.#typeOf(field)
     if (type === undefined || type === 'JSON') return true
-    // If DuckDB read the field as VARCHAR, the text "7" would lose its quotes and look like the number 7.
+    // As VARCHAR, the text "7" would look like the number 7.
     return !alwaysFits(type, field.kinds) && has(field.kinds, TEXTS) && has(field.kinds, NUMBERS | Kind.boolean)
   }
 }
@@ -197,7 +194,7 @@ export class FieldSql {
 export const unknownField = (field: CatalogField): string =>
   text(`the field ${field.name} has no column (schema_contract: reject)`)
 
-/** Returns SQL that combines all parts with XOR, as a balanced tree, because DuckDB limits how deep calls can nest. */
+/** Builds a balanced tree, because DuckDB limits how deep calls can nest. */
 function xorOf(parts: readonly string[]): string {
   if (parts.length === 1) return parts[0] as string
   const half = parts.length >> 1

@@ -1,4 +1,4 @@
-/** Builds SQL that reads a collection's items from the file written by src/staging/childLines.ts. */
+/** Builds SQL that reads the items in files of src/staging/childLines.ts. */
 import { has, Kind, NESTED, only } from '../../plan/kinds.ts'
 import { ITEM_FIELDS_MAX, NO_VALUE } from '../../plan/stagedNames.ts'
 import type { CatalogField } from '../../staging/catalog.ts'
@@ -6,15 +6,15 @@ import type { StagedCollection } from '../../staging/spool.ts'
 import { memberOf } from './casts.ts'
 import { pointer, text } from '../database/sql.ts'
 
-/** The field of a collection's item that fills the column `is_deleted` of its child row. */
+/** The item's field that fills the column `is_deleted`. */
 export const CHILD_DELETED_FIELD = 'isDeleted'
 
-/** The smallest `buffer_size` of `read_csv`. Larger ones need more memory, because each thread has several buffers. */
+/** A larger `buffer_size` needs more memory, because each thread has several buffers. */
 const BUFFER_BYTES_MIN = 4 * 1024 * 1024
 
 const columnOf = (field: CatalogField): string => `f${field.id}`
 
-/** Returns a table expression of items: `file_index` (index in `all`), `ordinal`, `position`, `sent` and the fields. */
+/** Returns a table expression of items. `file_index` is the index in `all`. */
 export function itemsSql(all: readonly StagedCollection[], fields: readonly CatalogField[] = []): string {
   const ofFields = fields.slice(0, ITEM_FIELDS_MAX).map((field) => [columnOf(field), 'VARCHAR'])
   const columns = [['ordinal', 'BIGINT'], ['position', 'INTEGER'], ['sent', 'VARCHAR'], ...ofFields]
@@ -26,21 +26,20 @@ export function itemsSql(all: readonly StagedCollection[], fields: readonly Cata
     auto_detect = false, max_line_size = ${line}, buffer_size = ${Math.max(BUFFER_BYTES_MIN, 2 * line)})`
 }
 
-/** Returns SQL that reads an item's field as text. Strings lose quotes and escapes. Other values do not change. */
 export function itemText(field: CatalogField, alias: string): string {
   if (field.id >= ITEM_FIELDS_MAX) return `json_extract_string(${alias}.sent, ${pointer(field.name)})`
   const value = `${alias}.${columnOf(field)}`
   return `CASE WHEN starts_with(${value}, '"') THEN json_extract_string(${value}, '$') ELSE ${value} END`
 }
 
-/** Returns SQL that is true if an item's field is an array or object, and not text that looks like one. */
+/** Returns SQL that is false for text that looks like an array or object. */
 export function itemIsNested(field: CatalogField, alias: string): string {
   if (!has(field.kinds, NESTED)) return 'false'
   const type = `json_type(${alias}.sent, ${pointer(field.name)})`
   return `coalesce(left(${itemText(field, alias)}, 1) IN ('{', '[') AND ${type} IN ('ARRAY', 'OBJECT'), false)`
 }
 
-/** Returns SQL that reads an item's field as JSON. DuckDB's `->` alone would lose digits of long numbers. */
+/** Returns SQL that reads a field as JSON, with all digits of long numbers. */
 export function itemValue(field: CatalogField, alias: string, numberMark: string): string {
   if (field.id >= ITEM_FIELDS_MAX)
     return `nullif(${memberOf(`${alias}.sent`, field.name, numberMark)}::VARCHAR, 'null')`

@@ -1,4 +1,4 @@
-/** Commits one load: after staging, one transaction writes rows, rejected rows, columns, windows, run and marks. */
+/** Commits one load in one transaction, after its rows are staged. */
 import { assert, SyncError } from '../../errors.ts'
 import { type ReportTable, tableOf } from '../../../schema/tables.ts'
 import { changesFor, type ColumnChange, type ColumnContext, type SeenField } from '../../plan/columns.ts'
@@ -27,7 +27,7 @@ import { mergeInOrder, versionOf } from './rowVersion.ts'
 import { readRows, stage, throwAsLoadRefused } from './stage.ts'
 import { splitRows } from './rowFiles.ts'
 
-/** Commits one load, without staging if all rows are new. Throws LOAD_REFUSED, FENCED and database errors. */
+/** Commits one load. Skips staging if all rows are new. */
 export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResult> {
   const { database, numberMark } = place
   const { report, segment, rules = NO_RULES } = input
@@ -36,7 +36,7 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
   if (segment === undefined) return commit(place, loading, {})
   await using rows = await splitRows(segment)
   const reading: Reading = { ...loading, segment, files: rows.files }
-  // Long rows are read from several files. If DuckDB cached operators, it would keep the rows of all files in memory.
+  // Cached operators would keep the rows of all files in memory.
   if (rows.isSplit) await database.run('SET enable_caching_operators = false')
   try {
     if (await mayBeAllNew(database, reading)) {
@@ -53,14 +53,13 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
   }
 }
 
-/** Drops a load's temporary tables, which frees their memory at once. */
 const DROP_TEMPORARY = ['staged', 'newest', 'child_items', 'held', 'refusals', 'found_misfits']
   .map((table) => `DROP TABLE IF EXISTS temp.main.${table};`)
   .join(' ')
 
 type LoadRows = { readonly allNew?: Reading; readonly staged?: StagedRows }
 
-/** Writes and commits the load in one transaction. Throws `NOT_ALL_NEW` if a row of `allNew` is not new. */
+/** Writes the load in one transaction. Throws `NOT_ALL_NEW` if a row is not new. */
 async function commit(place: LoadPlace, load: Loading, { allNew, staged }: LoadRows): Promise<LoadResult> {
   const { database, begun } = place
   const { input, report } = load
@@ -92,13 +91,12 @@ async function commit(place: LoadPlace, load: Loading, { allNew, staged }: LoadR
 
 const TRIES_MAX = 10
 
-/** Commits one load into a lake. Retries if other processes change columns. Throws LAKE_BUSY after ten attempts. */
+/** Commits one load into a lake. Retries if other processes change columns. */
 export async function loadIntoLake(
   database: Database,
   known: Omit<LoadPlace, 'database' | 'discovered' | 'beforeWriting'>,
   input: LoadInput,
 ): Promise<LoadResult> {
-  // A load without rows does not need the discovered columns.
   if (input.segment === undefined) return load({ ...known, database, discovered: new Map() }, input)
   for (let tries = 1; ; tries += 1) {
     const discovered = await discoveredColumns(database)
@@ -163,10 +161,10 @@ async function makeColumns(sql: Sql, load: Loading, loadId: number): Promise<Loa
   return made
 }
 
-/** `insertNew` throws this error to roll the load back. `load` then stages its rows and commits them. */
+/** Rolls the load back, so that `load` stages its rows and tries again. */
 const NOT_ALL_NEW = new Error('a row is not new, or has a value that does not fit')
 
-/** Returns true if the rows are probably all new: they have no items, and all rows of earlier loads were new. */
+/** Returns whether the rows are probably new, because all earlier ones were. */
 async function mayBeAllNew(sql: Sql, load: Reading): Promise<boolean> {
   const { report, segment } = load
   if (segment.rows === 0 || segment.rejected.length + segment.collections.length > 0 || !onlyWrites(load)) return false
@@ -175,7 +173,7 @@ async function mayBeAllNew(sql: Sql, load: Reading): Promise<boolean> {
   return others.length === 0
 }
 
-/** Returns whether the load only writes rows. Any other load compares or counts rows, so it stages them first. */
+/** Loads that compare or count rows must stage them first. */
 function onlyWrites({ input, report: { deletedFlag: flag }, segment }: Reading): boolean {
   const { kind, previousRead, gone = [], followers = [] } = input
   if (kind === 'audit' || kind === 'reconcile' || kind === 'retry' || previousRead !== undefined) return false
@@ -183,7 +181,7 @@ function onlyWrites({ input, report: { deletedFlag: flag }, segment }: Reading):
   return flag === undefined || segment.catalog.shapes.every((shape) => shape.includes(flag))
 }
 
-/** Inserts rows without staging, in half the time. Throws `NOT_ALL_NEW` if a row exists or a value doesn't fit. */
+/** Inserts rows without staging, which takes half the time. */
 async function insertNew(sql: Sql, load: Reading & { readonly loadId: number }): Promise<LoadCounts> {
   const { table, segment, loadId } = load
   const target = `main.${name(table.name)}`
@@ -191,7 +189,7 @@ async function insertNew(sql: Sql, load: Reading & { readonly loadId: number }):
   const insert = async () => {
     const { columns, sql: rows } = await readRows(sql, load)
     const fitting = `(${rows}) s WHERE s."~reason" IS NULL AND s."~misfits" IS NULL`
-    // `gone` contains no keys (see `onlyWrites`), so the table `gone_keys` was not created.
+    // Without keys in `gone`, the table `gone_keys` does not exist.
     const noneGone = { ...load, input: { ...load.input, gone: undefined } }
     await sql.rowsInOrder(insertRowsSql(noneGone, { columns, rows: fitting }))
     return sql.rows<{ keys: number; held: number; deleted: number }>(`
@@ -201,12 +199,12 @@ async function insertNew(sql: Sql, load: Reading & { readonly loadId: number }):
       FROM ${target} WHERE _load_id = ${loadId}`)
   }
   const [found] = await insert().catch(throwAsLoadRefused(load))
-  // There are fewer keys if two rows have the same key, or if the insert left out a rejected row or one with a misfit.
+  // There are fewer keys if rows share a key or were not inserted.
   if (found === undefined || found.keys !== segment.rows || found.held > 0) throw NOT_ALL_NEW
   return { ...NO_COUNTS, inserted: segment.rows, deleted: found.deleted }
 }
 
-/** Writes the staged rows. An audit load without rows deletes the stored entries in the time windows that it read. */
+/** An audit load without rows can still delete stored entries. */
 async function writeRows(sql: Sql, load: Writing): Promise<LoadCounts> {
   const { staged } = load
   const { entryWindows } = load.input
@@ -223,16 +221,16 @@ async function writeRows(sql: Sql, load: Writing): Promise<LoadCounts> {
   return all.reduce(addCounts)
 }
 
-/** Marks the audit trails of changed rows as due. A trail stays due until it is read at or after `ask_after`. */
+/** Marks the audit trails of changed rows as due. */
 async function recordChangedRecords(sql: Sql, { input, report, staged }: Writing): Promise<void> {
   if (input.kind === 'audit') return recordAudited(sql, report.name, input.audited)
   if (staged === undefined) return
   const columns = staged.columns.map((column) => column.name)
   const version = versionOf(report, columns, { alias: 's', observedAt: 's."~observed_at"' })
-  // All rows of `changes` and `retry` loads count as changed. In other loads, only written rows (table `win`) do.
+  // In `changes` and `retry` loads, all rows count as changed.
   const requestsChanged = input.kind === 'changes' || input.kind === 'retry'
   const isRead = requestsChanged ? 'true' : 's.rowid IN (SELECT sid FROM win)'
-  // If `asked_at` is later than this load's rows (`seen_at`), the service's clock was set back: the trail is due again.
+  // A trail read later than this row means that the service's clock was set back.
   const isDueAgain = `n.changed OR f.asked_at > n.seen_at + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
   for (const follower of input.followers ?? []) {
     const settle = report.newerBy.length === 0 ? '' : ` + INTERVAL ${follower.settleMs} MILLISECONDS`

@@ -12,7 +12,7 @@ import type { Loading, Merging, StagedColumn } from './loading.ts'
 import { isLaterSql, isNewerSql } from './rowVersion.ts'
 import { stampSql } from '../tables/tables.ts'
 
-/** Adds the counts of two merges of one load. Late rows are not added, because both merges can count the same row. */
+/** Adds counts, except late rows, which both merges may have counted. */
 export const addCounts = (one: LoadCounts, other: LoadCounts): LoadCounts => ({
   inserted: one.inserted + other.inserted,
   updated: one.updated + other.updated,
@@ -25,7 +25,7 @@ export const addCounts = (one: LoadCounts, other: LoadCounts): LoadCounts => ({
 
 const columnNames = (columns: readonly { readonly name: string }[]): string[] => columns.map((column) => column.name)
 
-/** Merges the rows of `staged`. The temporary table `win` lists written rows and the stored rows that they replace. */
+/** Merges staged rows. The table `win` lists the rows that are written. */
 export async function merge(sql: Sql, load: Merging): Promise<MergeCounts> {
   const { table, staged, loadId } = load
   const target = `main.${name(table.name)}`
@@ -54,7 +54,7 @@ export async function merge(sql: Sql, load: Merging): Promise<MergeCounts> {
 
 const STAGED_EXTRA = 's."~extra"'
 
-/** Returns SQL for the new `_extra`: the new row's values, plus those of the replaced row that the new row lacks. */
+/** Returns SQL for `_extra`, with old values that the new row lacks. */
 async function extraSql(sql: Sql, { staged, numberMark }: Merging, target: string): Promise<string> {
   const members = [...(await replacedExtraFields(sql, target))].flatMap((field) => {
     const carried = staged.carries(field)
@@ -66,11 +66,11 @@ async function extraSql(sql: Sql, { staged, numberMark }: Merging, target: strin
   return `CASE WHEN t._extra IS NULL THEN ${STAGED_EXTRA} ELSE nullif('{' || concat_ws(',', ${[brought, ...members].join(', ')}) || '}', '{}')::JSON END`
 }
 
-/** Maximum bytes of parsed `_extra` in memory. DuckDB keeps 2,048 parsed rows, so long rows need several queries. */
+/** DuckDB keeps 2,048 parsed values of `_extra` in memory. */
 const PARSED_BYTES = 16 * 2 ** 20
 const LONG_ROW_BYTES = PARSED_BYTES / 2_048
 
-/** Returns the names of all fields in `_extra` of replaced rows. Reads long rows in several queries to save memory. */
+/** Reads long rows in several queries, to save memory. */
 async function replacedExtraFields(sql: Sql, target: string): Promise<Set<string>> {
   const replaced = `win w JOIN ${target} t ON t.rowid = w.replaced WHERE strlen(t._extra)`
   const parts = await sql.rows<{ first: number; last: number }>(`
@@ -102,15 +102,15 @@ function createWinSql(load: Merging, target: string): string {
       AND (t._row_hash IS DISTINCT FROM s."~row_hash" OR t.is_deleted <> ${deletedNow}))`
 }
 
-/** Returns SQL that is true if the staged row is newer: by request time first, then by modification time. */
+/** Returns SQL that compares request times first, then modification times. */
 function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumns }: Merging): string {
   const { serviceNow, kind } = input
   const columns = columnNames(staged.columns)
   const fresh = { alias: 's', observedAt: 's."~observed_at"', askedAt: 's."~asked_at"', columns }
-  // The earliest time when the stored row can have been requested. `l.asked_at`, its load's first request, may be NULL.
+  // The earliest time when the stored row can have been requested.
   const askedAt = `greatest(l.asked_at, t._observed_at - INTERVAL ${HEAD_MS_MAX} MILLISECONDS)`
   const stored = { alias: 't', observedAt: 't._observed_at', askedAt, columns: tableColumns }
-  // The times of a stored row that was observed in the future prove nothing: the service's clock was set back.
+  // A stored row observed in the future means that the service's clock was set back.
   const isAhead = (byMs: number) =>
     serviceNow === undefined ? 'false' : `t._observed_at > ${time(plusMs(serviceNow, CLOCK_GRAIN_MS + byMs))}`
   return `CASE
@@ -119,10 +119,10 @@ function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumn
     ELSE ${isNewerSql(report, [fresh, stored], kind === 'backfill' || kind === 'retry' ? '>' : '>=')} END`
 }
 
-/** SQL that is true if a row stays deleted when a new version has no flag. A row deleted by absence is restored. */
+/** Versions without a flag do not restore a row, unless it was deleted by absence. */
 const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
-/** Returns SQL that is true if a row is deleted: by its flag or, without a flag, by `gone_keys` or `staysDeleted`. */
+/** A row is deleted by its flag or, without a flag, by `gone_keys`. */
 function deletedSql(load: Loading, columns: readonly StagedColumn[], staysDeleted: string): string {
   const stamp = stampSql(load.report, 's', columnNames(columns)) ?? 'NULL::TIMESTAMPTZ'
   const gone = load.input.gone && isProvenGoneSql(load.table, stamp, staysDeleted)
@@ -131,7 +131,7 @@ function deletedSql(load: Loading, columns: readonly StagedColumn[], staysDelete
     : `coalesce(s."~deleted", ${gone ?? staysDeleted}, false)`
 }
 
-/** Returns SQL that is true if `gone_keys` contains the row: a second read, without deleted rows, did not return it. */
+/** `gone_keys` contains rows that a second read, without deleted rows, did not return. */
 function isProvenGoneSql(table: ReportTable, stamp: string, staysDeleted: string): string {
   const key = names(table.key, 's')
   const keys = names(table.key, 'g')
@@ -140,10 +140,7 @@ function isProvenGoneSql(table: ReportTable, stamp: string, staysDeleted: string
     OR (${staysDeleted} AND (${key}) IN (SELECT (${keys}) FROM gone_keys g)), false)`
 }
 
-/**
- * Returns the statement that fills the temporary table `gone_keys`, usually with keys of deleted rows. `~stamp` is the
- * version's modification time. NULL matches all versions. Infinity, for a time that cannot be parsed, matches none.
- */
+/** Returns SQL that fills `gone_keys`. A NULL `~stamp` matches all versions, infinity none. */
 export function goneKeysSql({ key, fields, asked }: ReportTable, goneKeys: GoneKeys): string {
   const columns = key.map((column) => {
     const fromRequest = asked.find((each) => each.name === column)
@@ -163,15 +160,14 @@ export function goneKeysSql({ key, fields, asked }: ReportTable, goneKeys: GoneK
 
 const literal = (value: string | number | undefined): string => (value === undefined ? 'NULL' : text(String(value)))
 
-/** Returns SQL that converts a JSON scalar to text. Strings lose quotes and escapes. Invalid JSON becomes NULL. */
 const sentText = (value: string): string =>
   `CASE WHEN starts_with(${value}, '"') THEN try_cast(${value} AS JSON) ->> '$' ELSE ${value} END`
 
 interface RowsToInsert {
   readonly columns: readonly StagedColumn[]
-  /** The FROM clause. Staged rows have the alias `s`. If rows are replaced, `win` has the alias `w`. */
+  /** A FROM clause: `s` are staged rows and `w` the rows of `win`. */
   readonly rows: string
-  /** If a staged row lacks a field, the replaced row's value in `target` is kept. `extra` is the SQL for `_extra`. */
+  /** Provides the values of fields that a staged row lacks. */
   readonly replaced?: { readonly target: string; readonly extra: string } | undefined
 }
 

@@ -1,20 +1,19 @@
-/** Writes `tidemark.misfits`: values that do not fit their columns. If a later version fits, the entry is removed. */
+/** Writes `tidemark.misfits`: values that do not fit their columns. */
 import type { DuckType, ReportTable } from '../../../schema/tables.ts'
 import { VALUES } from '../../../schema/values.ts'
 import { countOf, type Sql, name, names, sameSql, text } from '../database/sql.ts'
 import type { Merging } from './loading.ts'
 
-/** Returns the reason why a value does not fit a column of this type. Example: `no 64-bit integer`. */
+/** Returns why a value does not fit. Example: `no 64-bit integer`. */
 export const reasonFor = (type: DuckType): string => VALUES[type as keyof typeof VALUES].misfit
 
-/** Returns SQL for an entry of the column `~misfits`, or NULL if `condition` is false. `value` is SQL for JSON text. */
 export const misfitSql = (
   condition: string,
   { column, type, value }: { readonly column: string; readonly type: DuckType; readonly value: string },
 ): string =>
   `CASE WHEN ${condition} THEN {'column': ${text(column)}, 'value': ${value}, 'reason': ${text(reasonFor(type))}} END`
 
-/** Returns SQL for a row's key in the form used by `tidemark.misfits`. Example: `1001:EUR`. */
+/** Returns SQL for a row's key as text. Example: `1001:EUR`. */
 export const misfitKey = ({ key }: Pick<ReportTable, 'key'>, alias: string): string =>
   `concat_ws(':', ${names(key, alias)})`
 
@@ -65,7 +64,7 @@ function entryMisfitsSql(table: ReportTable, loadId: number): string {
       WHERE s."~misfits" IS NOT NULL AND t._load_id = ${loadId})`
 }
 
-/** Deletes the entries of fields that a written row contains. For rows that were not written, updates `last_seen`. */
+/** Deletes misfits of written fields, and updates `last_seen` of the others. */
 function deleteOldMisfitsSql(load: Merging, stored: readonly MisfitColumn[]): string {
   const { table } = load
   const carried = stored.map((each) => {

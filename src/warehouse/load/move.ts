@@ -1,4 +1,4 @@
-/** Copies all tables of a warehouse into a new one. After an interruption, a move copies only tables that differ. */
+/** Copies a warehouse into a new one. A second attempt copies only tables that differ. */
 import { SyncError } from '../../errors.ts'
 import { UNFILLED } from '../books/layout.ts'
 import { type CatalogueTable, catalogueOf, definitionSql } from '../database/catalogue.ts'
@@ -9,23 +9,23 @@ import { remakeHistoryView } from '../tables/versions.ts'
 
 /** The name under which the warehouse to move is attached. */
 export const SOURCE = 'moved'
-/** Tables that `moveInto` does not copy, because each warehouse has its own layout and settings. */
+/** Each warehouse has its own layout and settings. */
 const OWN_TABLES = ['"tidemark"."layout"', '"tidemark"."settings"']
 
 export interface MovedTable {
   readonly table: string
   readonly rows: number
-  /** True if this attempt copied the table. False if an earlier attempt had already copied it. */
+  /** False if an earlier attempt had already copied the table. */
   readonly copied: boolean
 }
 
-/** Marks a new warehouse as not filled. Keeps the source's `numberMark`: row hashes of long numbers depend on it. */
+/** Keeps the source's `numberMark`, because row hashes depend on it. */
 export const beginMove = (sql: Sql, numberMark: string): Promise<void> =>
   sql.run(`
     INSERT INTO tidemark.layout VALUES (${UNFILLED}, now());
     INSERT INTO tidemark.settings VALUES ('number_mark', ${text(numberMark)})`)
 
-/** Copies and compares all tables, then creates the views and marks the target as filled. Throws MOVE_UNFINISHED. */
+/** Copies and compares all tables. Throws MOVE_UNFINISHED if they differ. */
 export async function moveInto(target: Database, onTable: (table: MovedTable) => void): Promise<MovedTable[]> {
   const catalogue = await catalogueOf(target, text(SOURCE))
   const tables = catalogue.filter((each) => each.view === null && !OWN_TABLES.includes(nameOf(each)))
@@ -46,7 +46,7 @@ export async function moveInto(target: Database, onTable: (table: MovedTable) =>
   return moved
 }
 
-/** Runs `work` in a transaction. Throws USAGE_INVALID if another move has filled the target, which may be in use. */
+/** Throws USAGE_INVALID if another move has filled the target, which may be in use. */
 const whileUnfilled = (target: Database, work: (sql: Sql) => Promise<void>): Promise<void> =>
   target.transaction(async (sql) => {
     if ((await sql.rows(`FROM tidemark.layout WHERE version = ${UNFILLED}`)).length > 0) return work(sql)
@@ -56,7 +56,6 @@ const whileUnfilled = (target: Database, work: (sql: Sql) => Promise<void>): Pro
 
 const nameOf = ({ schema, name: table }: CatalogueTable): string => `${name(schema)}.${name(table)}`
 
-/** Creates missing tables and columns, and replaces columns whose type differs. */
 async function defineTables(sql: Sql, tables: readonly CatalogueTable[]): Promise<void> {
   const known = new Map((await catalogueOf(sql)).map((table) => [nameOf(table), table.columns]))
   for (const table of tables) {

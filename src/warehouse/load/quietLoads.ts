@@ -1,4 +1,4 @@
-/** Keeps loads without rows in memory and commits them together, because each transaction takes milliseconds. */
+/** Commits loads without rows together, because each transaction takes milliseconds. */
 import { latest } from '../../instant.ts'
 import type { LastWindow } from '../../plan/lateness.ts'
 import { closeWindows, nextLoadId, recordRun, type RunRecord } from '../books/books.ts'
@@ -12,7 +12,7 @@ import { loadRow } from './recordLoad.ts'
 interface QuietParts {
   readonly database: Database
   readonly fences: Fences
-  /** Runs that have not committed anything yet, keyed by identifier. */
+  /** Runs that have not committed anything yet. */
   readonly begun: Map<string, RunRecord>
 }
 
@@ -22,10 +22,9 @@ export type QuietLoads = ReturnType<typeof quietLoads>
 
 export function quietLoads({ database, fences, begun }: QuietParts) {
   const added: ((ChangesLoad | AuditLoad) & { readonly begunAt: RunRecord['startedAt'] })[] = []
-  /** Writes all kept loads. If this throws or the process is killed, the next run reads their windows again. */
+  /** If this fails, the next run reads the windows of these loads again. */
   const commit = async (sql: Sql): Promise<void> => {
     const kept = added.splice(0)
-    // An earlier transaction may already have written all kept loads.
     if (kept.length === 0) return
     const first = await nextLoadId(sql)
     const loads = kept.map((load, place) => ({ ...load, ...NOTHING, loadId: first + place, windows: load.closes }))
@@ -38,7 +37,7 @@ export function quietLoads({ database, fences, begun }: QuietParts) {
     await recordRequests(sql, requests, latest(...loads.map(({ serviceNow, now }) => serviceNow ?? now)))
   }
   return {
-    /** Keeps a load without rows until the next transaction. Returns undefined if the load must be committed now. */
+    /** Returns undefined if the load must be committed now. */
     add: (input: LoadInput): LoadResult | undefined => {
       const run = begun.get(input.runId)
       if (run === undefined || !isQuiet(input) || !fences.isNewest(input.fence)) return undefined
@@ -47,7 +46,7 @@ export function quietLoads({ database, fences, begun }: QuietParts) {
       database.postpone(commit)
       return { ...NOTHING, loadId: 0, changes: [] }
     },
-    /** Returns the newest mark that the kept loads set for the scope. Undefined if they set none. */
+    /** Returns the newest mark that the kept loads set, or undefined. */
     lastWindow: (report: string, scope: string): LastWindow | undefined => {
       const all = added.flatMap((load) =>
         load.report.name === report ? load.closes.map((each) => [load, each] as const) : [],

@@ -1,4 +1,4 @@
-/** Marks rows as deleted that two successive comparisons with the service did not find (product contract §4). */
+/** Marks rows as deleted that two successive comparisons did not find (product contract §4). */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
@@ -10,24 +10,24 @@ import { recordReplaced, historyOf } from '../tables/versions.ts'
 import type { MergeCounts, ReconcileProgress } from './loadInput.ts'
 import type { Writing } from './loading.ts'
 
-/** Maximum share of a table's rows that one reconcile can mark as deleted without an operator's permission. */
+/** Share of rows that one reconcile may mark as deleted without permission. */
 export const DELETED_SHARE_MAX = 0.1
-/** A reconcile may also mark up to this many rows without permission, unless they are more than half of all rows. */
+/** Up to this many rows need no permission, unless they are over half. */
 const DELETED_ROWS_SURE = 10
 const KEPT_SHARE_SURE = 0.5
 
-/** The settings that limit which rows a reconcile requests. Stored rows outside these limits are not compared. */
+/** Stored rows outside these limits are not compared. */
 export interface ReconcileLimits {
   readonly start: Instant
   readonly filters: Readonly<Record<string, unknown>>
 }
 
 export interface OpenReconcile extends ReconcileProgress {
-  /** When the reconcile began, by the service's clock, in whole seconds like `_observed_at`. */
+  /** The service's time, in whole seconds like `_observed_at`. */
   readonly startedAt: Instant
 }
 
-/** A report, or the part of a report with this currency (`scope`). */
+/** A report, or the part of a report with one currency. */
 export interface CountPlace {
   readonly report: Declaration
   readonly scope: string
@@ -40,7 +40,7 @@ export interface ReconcilePlace extends CountPlace {
 export const placeSql = ({ report, scope }: CountPlace): string =>
   `report = ${text(report.name)} AND scope = ${text(scope)}`
 
-/** Returns the FROM clause of the stored rows `t`, with the condition that limits them to a currency. */
+/** Returns a FROM clause for the stored rows `t` of a report and currency. */
 export const rowsSql = ({ report, scope }: CountPlace): string =>
   `main.${name(report.name)} t WHERE ${scope === '' ? 'true' : `t.target_currency = ${text(scope)}`}`
 
@@ -60,7 +60,7 @@ export async function openReconcile(sql: Sql, place: ReconcilePlace): Promise<Op
   return row && withoutNulls<OpenReconcile>(row)
 }
 
-/** Stores a new reconcile. Deletes an unfinished reconcile that had a different configuration. */
+/** Stores a new reconcile in place of an unfinished one. */
 export async function beginReconcile(sql: Sql, place: ReconcilePlace, begun: OpenReconcile): Promise<void> {
   const given = `${placeSql(place)} AND ended_at IS NULL`
   await sql.run(`
@@ -70,13 +70,13 @@ export async function beginReconcile(sql: Sql, place: ReconcilePlace, begun: Ope
       ${time(begun.startedAt)}, NULL, NULL, 0, 0, 0, 0, 0, ${askedSql(place.asked)})`)
 }
 
-/** Stores the returned keys, the number of corrected rows and `reached`. Call this in the load's transaction. */
+/** Stores the progress of a reconcile, in the load's transaction. */
 export async function recordReconcileStep(sql: Sql, load: Writing, step: ReconcileProgress & MergeCounts) {
   const { report, staged } = load
   const { reconcileId, reached, inserted, updated } = step
   const id = text(reconcileId)
   if (staged !== undefined) {
-    // The service has returned the rejected rows too, so they are not absent.
+    // The service has returned rejected rows too, so they are not absent.
     const refused = `UNION ALL SELECT ${id}, key FROM (SELECT row, ${keySql(report)} AS key FROM refused) WHERE key IS NOT NULL`
     await sql.run(`
       INSERT INTO tidemark.reconcile_keys
@@ -92,19 +92,19 @@ export async function recordReconcileStep(sql: Sql, load: Writing, step: Reconci
 
 export interface ReconcileEnd extends ReconcilePlace, Deleting {
   readonly reconcileId: string
-  /** Keys of rows that the service still returns, with times before the report's `start`. They are not deleted. */
+  /** Keys of rows that the service returns with times before `start`. */
   readonly keysElsewhere?: readonly string[]
   readonly allowMassDelete: boolean
 }
 
 export interface ReconcileResult {
   readonly rows: number
-  /** Number of stored rows that are missing for the first time. The next comparison can mark them as deleted. */
+  /** Rows that are missing for the first time. */
   readonly absent: number
-  /** Number of stored rows that neither the previous comparison nor this one found. They are marked as deleted. */
+  /** Rows that two comparisons in a row did not find. */
   readonly deleted: number
   readonly missed: number
-  /** Number of stored rows that the reconcile replaced, because the service returned different values. */
+  /** Rows that the reconcile replaced with different values. */
   readonly differed: number
 }
 
@@ -117,7 +117,7 @@ export async function absentKeys(sql: Sql, report: string, scope: string): Promi
   return rows.map(({ key }) => key)
 }
 
-/** Marks rows as deleted that two successive reconciles did not find. Throws MASS_DELETE_STOPPED for too many rows. */
+/** Marks rows as deleted that two successive reconciles did not find. */
 export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<ReconcileResult> {
   const { report, scope, reconcileId } = ending
   const key = storedKeySql(ending)
@@ -141,10 +141,7 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
   return { rows, absent, deleted, ...(await onlyRow<Pick<ReconcileResult, 'missed' | 'differed'>>(sql, found)) }
 }
 
-/**
- * Fills the temporary table `absent` with stored rows that were requested but not returned, and that no run has read
- * since. The column `again` is true if an earlier comparison also missed the row. `held` counts all undeleted rows.
- */
+/** Fills `absent`. `again` is true if an earlier comparison also missed the row. */
 export async function findAbsent(sql: Sql, place: CountPlace & Pick<Deleting, 'startedAt'>, isAbsent: string) {
   const key = storedKeySql(place)
   const startedAt = time(place.startedAt)
@@ -160,7 +157,7 @@ export async function findAbsent(sql: Sql, place: CountPlace & Pick<Deleting, 's
   }
 }
 
-/** Returns SQL that is true for requested rows. Never true with filters: rows that they exclude would look deleted. */
+/** Never true with filters, because rows that they exclude would look deleted. */
 function isRequestedSql({ report, asked }: ReconcileEnd): string {
   if (Object.keys(asked.filters).length > 0) return 'false'
   if (!report.window.required) return 'true'
@@ -170,12 +167,12 @@ function isRequestedSql({ report, asked }: ReconcileEnd): string {
 export interface Deleting {
   readonly report: Declaration
   readonly runId: string
-  /** When the run began to read the rows, by the service's clock, in whole seconds like `_observed_at`. */
+  /** The service's time, in whole seconds like `_observed_at`. */
   readonly startedAt: Instant
   readonly now: Instant
 }
 
-/** Marks rows in `absent` as deleted where `again` is true, and records this as a load. `deleted` is their number. */
+/** Marks rows in `absent` as deleted where `again` is true. */
 export async function markAbsent(sql: Sql, deleting: Deleting, deleted: number): Promise<void> {
   const { report, startedAt } = deleting
   const loadId = await nextLoadId(sql)
@@ -198,7 +195,6 @@ export async function markAbsent(sql: Sql, deleting: Deleting, deleted: number):
     DROP TABLE gone_rows`)
 }
 
-/** Records a load that only deletes rows, or marks them as deleted. */
 export async function recordDeletions(sql: Sql, deleting: Deleting, load: { loadId: number; deleted: number }) {
   const { report, runId, startedAt, now } = deleting
   await sql.run(`
@@ -206,7 +202,7 @@ export async function recordDeletions(sql: Sql, deleting: Deleting, load: { load
       0, 0, 0, 0, ${load.deleted}, 0, 0, 0, NULL, NULL, ${time(startedAt)}, NULL, 0)`)
 }
 
-/** Throws MASS_DELETE_STOPPED if too many of the `live` rows (rows not deleted) would be marked as deleted at once. */
+/** Throws MASS_DELETE_STOPPED if too many rows would be marked as deleted. */
 export function checkBrake(report: string, deleted: number, live: number): void {
   const isFew = deleted <= DELETED_ROWS_SURE && deleted <= Math.max(1, live * (1 - KEPT_SHARE_SURE))
   if (isFew || deleted <= live * DELETED_SHARE_MAX) return
@@ -217,7 +213,7 @@ export function checkBrake(report: string, deleted: number, live: number): void 
   })
 }
 
-/** Returns the key column that is read from the row. Other key columns, such as the currency, come from the request. */
+/** Returns the key column that is in the row. The request determines the others. */
 export function keyColumn(report: Declaration): string {
   const asked = new Set(tableOf(report).asked.map((column) => column.name))
   return report.key.find((column) => !asked.has(column)) ?? ''

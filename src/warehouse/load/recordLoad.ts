@@ -1,4 +1,4 @@
-/** Writes the record of a load to `tidemark.loads`, and the record of its run to `tidemark.runs`. */
+/** Writes the records of a load and its run. */
 import { earliest } from '../../instant.ts'
 import { addLoadCounts } from '../../plan/runCounts.ts'
 import type { Segment } from '../../staging/spool.ts'
@@ -34,7 +34,7 @@ export function loadRow(input: LoadInput, figures: LoadFigures, unflagged: numbe
   return `(${loadId}, ${text(input.runId)}, ${text(input.report.name)}, ${time(input.now)}, ${counts.join(', ')}, ${lateRows}, to_milliseconds(${late?.latenessMs ?? null}), ${asked.length === 0 ? null : time(earliest(...asked))}, ${unflagged}, ${misfits})`
 }
 
-/** Records the load. `begun` is the record of the run's start, or undefined if the run has already committed. */
+/** Records a load. `begun` is set if the run has not committed anything yet. */
 export async function recordLoad(
   sql: Sql,
   load: Writing,

@@ -1,4 +1,4 @@
-/** Stores rows that a load has rejected, with the reason, until the service returns a correct version. */
+/** Stores rejected rows, until the service returns a correct version. */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
@@ -13,11 +13,11 @@ export interface RejectedRow {
   readonly observedAt: Instant
   readonly row: string
   readonly key: string | null
-  /** True if the row was deleted: a second read, which excluded deleted rows, did not return it. */
+  /** True if the service has deleted the row. */
   readonly isGone: boolean
 }
 
-/** A rejected row's reason begins with this text if the service deleted the row. A retry must not restore such rows. */
+/** A retry must not restore rows whose reason begins with this text. */
 const GONE_REASON = 'deleted at the service; '
 
 export interface RejectedRowsRequest {
@@ -27,7 +27,6 @@ export interface RejectedRowsRequest {
   readonly limit: number
 }
 
-/** Stores the load's rejected rows. Deletes the rejected rows that the load corrects or loads again. */
 export async function updateRejectedRows(sql: Sql, load: Writing): Promise<void> {
   const { input, report, staged } = load
   if (input.kind === 'retry') await deleteRejectedBatch(sql, report.name, input.batch)
@@ -36,7 +35,7 @@ export async function updateRejectedRows(sql: Sql, load: Writing): Promise<void>
   await deleteCorrectedRows(sql, { ...load, staged })
 }
 
-/** Stores the load's rejected rows with their reasons. If the same row is already stored, only its time is updated. */
+/** If the row is already stored, only its time is updated. */
 async function recordRejected(sql: Sql, { input, report, rules: { excludePayload }, loadId }: Writing): Promise<void> {
   const row = excludePayload ? WITHHELD_ROW : 'row'
   const reason = excludePayload ? REASON_ALONE : 'reason'
@@ -53,7 +52,7 @@ async function recordRejected(sql: Sql, { input, report, rules: { excludePayload
     FROM (SELECT ordinal, ${reason} AS reason, ${row} AS row, ${keySql(report)} AS key FROM refused) f
     JOIN (SELECT page, observed_at, ${scopeSql(report)} AS scope FROM staged_pages) p ON p.page = f.ordinal // ${ROWS_A_PAGE}`)
   if (knowsGone) await sql.run(dropOutdatedReasonsSql(report))
-  // A row that was dismissed because of its age is listed again if the service sends it again (see `dismissRejected`).
+  // Rows that were dismissed by age are listed again if the service sends them.
   await sql.run(`
     UPDATE tidemark.rejected_rows r SET observed_at = f.observed_at, dismissed_at = nullif(r.dismissed_at, r.observed_at)
     FROM refusals f
@@ -67,7 +66,7 @@ async function recordRejected(sql: Sql, { input, report, rules: { excludePayload
       WHERE r.report = ${text(report.name)} AND r.scope = f.scope AND r.row::VARCHAR = f.row)`)
 }
 
-/** Returns SQL that deletes rejected rows with outdated reasons: the service has since deleted or restored the rows. */
+/** A reason is outdated once the service has deleted or restored the row. */
 const dropOutdatedReasonsSql = (report: Declaration): string => `
   DELETE FROM tidemark.rejected_rows WHERE rowid IN (
     SELECT r.rowid FROM tidemark.rejected_rows r JOIN refusals f ON f.scope = r.scope AND f.row = r.row::VARCHAR
@@ -75,20 +74,20 @@ const dropOutdatedReasonsSql = (report: Declaration): string => `
 
 const isGoneSql = (alias: string): string => `starts_with(${alias}.reason, ${text(GONE_REASON)})`
 
-/** SQL for a fingerprint, which is stored instead of the row's content if the setting `exclude_payload` is on. */
+/** With `exclude_payload`, a fingerprint is stored instead of the row. */
 const WITHHELD_ROW = `'"${WITHHELD}exclude_payload: fingerprint ' || hash(row) || '"'`
 
-/** SQL that removes the quoted value from the reason. Example: `id is no number: x` becomes `id is no number`. */
+/** Removes the quoted value. Example: `id is no number: x` becomes `id is no number`. */
 const REASON_ALONE = `regexp_replace(reason, '( is (no|neither) [^:]*): .*$', '\\1', 's')`
 
-/** SQL that is true if the row can be loaded again: it was not dismissed, and its content is stored. */
+/** SQL for rows that were not dismissed and whose content is stored. */
 const IS_LOADABLE = `(dismissed_at IS NULL AND NOT starts_with("row"::VARCHAR, '"${WITHHELD}'))`
 
 function scopeSql(report: Declaration): string {
   return report.asked.length === 0 ? `''` : `concat_ws(':', ${names(report.asked.map(({ column }) => column))})`
 }
 
-/** Returns SQL for a rejected row's key. The key 7.0 becomes 7, because a reconcile compares it with stored keys. */
+/** Returns SQL for a rejected row's key, in which 7.0 becomes 7. */
 export function keySql(report: Declaration): string {
   const field = keyField(report)
   if (field === undefined) return 'NULL'
@@ -110,7 +109,7 @@ const reportsWithRejected = (sql: Sql): Promise<{ report: string; listed: number
     'SELECT report, count(*) FILTER (dismissed_at IS NULL) AS listed FROM tidemark.rejected_rows GROUP BY report',
   )
 
-/** Deletes rejected rows if the load stores later versions. Keeps a full row if the later version is only a summary. */
+/** Deletes rejected rows with a later version. A summary does not replace a full row. */
 async function deleteCorrectedRows(sql: Sql, { report, staged }: Merging): Promise<void> {
   const key = keyField(report)
   if (key === undefined || !(await reportsWithRejected(sql)).some((each) => each.report === report.name)) return
@@ -127,7 +126,7 @@ async function deleteCorrectedRows(sql: Sql, { report, staged }: Merging): Promi
         AND (NOT s.is_summary OR ${hasSummary.join(' OR ') || 'true'}))`)
 }
 
-/** Returns the loads that rejected rows of the report, oldest first. `rows` counts rows that can be loaded again. */
+/** Returns loads with rejected rows that can be loaded again, oldest first. */
 export const rejectingLoads = (sql: Sql, report: string): Promise<{ loadId: number; rows: number }[]> =>
   sql.rows(`
     SELECT load_id AS "loadId", count(*) AS rows FROM tidemark.rejected_rows
@@ -136,7 +135,6 @@ export const rejectingLoads = (sql: Sql, report: string): Promise<{ loadId: numb
 export const withheldRows = (sql: Sql, report: string): Promise<number> =>
   countOf(sql, `tidemark.rejected_rows WHERE report = ${text(report)} AND dismissed_at IS NULL AND NOT ${IS_LOADABLE}`)
 
-/** Returns rows that the loads `loadIds` rejected, sorted by scope and time: at most `limit`, starting at `offset`. */
 export function rejectedRows(sql: Sql, request: RejectedRowsRequest): Promise<RejectedRow[]> {
   const { report, loadIds, offset, limit } = request
   return sql.rows(`
@@ -154,12 +152,10 @@ async function deleteRejectedBatch(sql: Sql, report: string, { loadIds, rows, mo
 }
 
 export type Dismissal =
-  /** Dismisses rows with these keys, or all rejected rows of the report if `keys` is undefined. */
   | { readonly report: string; readonly keys: readonly string[] | undefined }
-  /** Dismisses rows that the service last returned before this time. */
   | { readonly lastSeenBefore: Instant }
 
-/** Dismisses rejected rows and returns how many. `dismissed_at = observed_at` marks rows that were dismissed by age. */
+/** Dismisses rejected rows. A dismissal by age sets `dismissed_at` to `observed_at`. */
 export async function dismissRejected(sql: Sql, dismissal: Dismissal, now: Instant): Promise<number> {
   if ((await reportsWithRejected(sql)).every(({ listed }) => listed === 0)) return 0
   const isOld = 'lastSeenBefore' in dismissal

@@ -1,4 +1,4 @@
-/** Resets a report (`tidemark reset`): all rows are read again. Rows that no longer exist are marked as deleted. */
+/** Resets a report, so that all its rows are read again (`tidemark reset`). */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
 import { nextLoadId } from '../books/books.ts'
@@ -7,23 +7,23 @@ import { countOf, name, type Sql, text } from '../database/sql.ts'
 import { closeOpenVersions, recordReplaced, tablesOf } from '../tables/versions.ts'
 import { type Deleting, heldSql, markAbsent, recordDeletions, storedKeySql } from './reconcile.ts'
 
-/** A reset is not a run. The bookkeeping tables store this text in place of its run id. */
+/** Stored as the run id of a reset, which is not a run. */
 export const RESET = 'tidemark reset'
 
 export interface ResetRequest {
   readonly report: ReportName
-  /** True deletes the rows at once. False keeps each row until the runs after the reset have read all rows. */
+  /** False keeps each row until the next runs have read all rows. */
   readonly empty: boolean
   readonly now: Instant
-  /** The service's time. In the history, the current versions of deleted rows end at this time. */
+  /** In the history, current versions of deleted rows end at this time. */
   readonly serviceNow: Instant
 }
 
-/** Bookkeeping tables that describe stored rows and their requests. An emptied report has no entries in them. */
+/** An emptied report has no entries in these tables. */
 const BOOKS_OF_ROWS =
   'marks windows covered coverage absences creations countings followed skipped_records misfits rejected_rows'
 
-/** Deletes all rows if `empty` is true. Otherwise, the next runs read them again. Returns how many rows there were. */
+/** Resets the report and returns how many rows it had. */
 export async function resetReport(sql: Sql, request: ResetRequest): Promise<number> {
   const { report: named, empty, now, serviceNow } = request
   const report = reportOf(named)
@@ -40,7 +40,7 @@ export async function resetReport(sql: Sql, request: ResetRequest): Promise<numb
     for (const table of tables) await sql.run(`DELETE FROM ${table} WHERE true`)
     for (const table of BOOKS_OF_ROWS.split(' ')) await sql.run(`DELETE FROM tidemark.${table} ${ofReport}`)
   } else {
-    // A row without a fingerprint counts as unread. Audit entries keep theirs: each read replaces a whole trail.
+    // A row without a fingerprint counts as unread. Audit trails are replaced anyway.
     if (report.perRecord === undefined)
       for (const table of tables) await sql.run(`UPDATE ${table} SET _row_hash = NULL`)
     await sql.run(`
@@ -59,16 +59,16 @@ export async function resetReport(sql: Sql, request: ResetRequest): Promise<numb
 
 export interface ResetEnd extends Deleting {
   readonly scope: string
-  /** The configured currencies. No run reads rows of other currencies, so those rows are marked as deleted too. */
+  /** The configured currencies. Rows of other currencies are marked as deleted too. */
   readonly currencies: readonly string[]
 }
 
-/** Ends the reset. Marks the rows that were not read since the reset as deleted, and returns their number. */
+/** Marks rows that were not read since the reset as deleted. Returns their number. */
 export async function endReset(sql: Sql, end: ResetEnd): Promise<number> {
   const { report, scope, currencies } = end
   const others = `t.target_currency NOT IN (${currencies.map(text).join(', ')})`
   const inScope = scope === '' ? 'true' : `(t.target_currency = ${text(scope)} OR ${others})`
-  // The service still returns rejected rows, so their older stored versions are not marked as deleted.
+  // The service still returns rejected rows, so their stored versions stay.
   await sql.run(`
     UPDATE tidemark.coverage SET refill_until = NULL, because = NULL WHERE report = ${text(report.name)} AND scope = ${text(scope)};
     CREATE OR REPLACE TEMP TABLE absent AS

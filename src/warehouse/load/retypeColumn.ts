@@ -1,4 +1,4 @@
-/** Changes the type of a discovered column (`tidemark schema --retype`) and converts its stored values. */
+/** Changes the type of a discovered column (`tidemark schema --retype`). */
 import { type ReportName, reports } from '../../../schema/index.ts'
 import { type DuckType, type ReportTable, tableOf } from '../../../schema/tables.ts'
 import type { ColumnType } from '../../../schema/values.ts'
@@ -27,7 +27,7 @@ export interface RetypedColumn {
   readonly misfits: number
 }
 
-/** Changes a column's type in the caller's transaction. Throws USAGE_INVALID if this is impossible or loses a value. */
+/** Changes a column's type. Throws USAGE_INVALID if values would be lost. */
 export async function retypeColumn(sql: Sql, numberMark: string, request: RetypeRequest): Promise<RetypedColumn> {
   const { type } = request
   const found = await findColumn(sql, request)
@@ -91,7 +91,7 @@ interface ColumnReading {
   readonly isChild: boolean
   readonly column: DiscoveredColumn
   readonly type: ColumnType
-  /** SQL that is true if the row's column `json` can keep a value that does not fit the new type. */
+  /** SQL that is true if the row can keep a misfit in `json`. */
   readonly keeps: string
   /** The column with the original JSON: `_extra` or, in a child table, `_payload`. */
   readonly json: string
@@ -114,16 +114,16 @@ function rereadSql(reading: ColumnReading, place: string, reread: string): strin
     WHERE sent IS NOT NULL AND (was_null OR stays OR is_in_json)`
 }
 
-/** Returns SQL that reads a row's value as JSON text: from the original JSON if possible, otherwise from the column. */
+/** Reads the original JSON if possible, otherwise the column. */
 function sentSql({ column, json, numberMark }: ColumnReading, stored: string): string {
   const at = pointer(column.field)
-  // DuckDB's `->` converts decimals and very long integers to doubles. `memberOf` keeps all their digits.
+  // DuckDB's `->` converts decimals and very long integers to doubles.
   const member = `CASE WHEN json_type(${json}, ${at}) IN ('NULL', 'VARCHAR', 'BOOLEAN', 'BIGINT', 'UBIGINT') THEN nullif((${json} -> ${at})::VARCHAR, 'null')
     WHEN json_exists(${json}, ${at}) THEN ${memberOf(json, column.field, numberMark)}::VARCHAR END`
   return `coalesce(${member}, ${storedAsJson(stored, column.type)})`
 }
 
-/** Returns SQL for a value in its new type, and conditions that find values that do not fit or that are rounded. */
+/** Returns SQL for the new value, and conditions for misfits and rounded values. */
 function readingSql(sent: string, type: ColumnType) {
   const scalar = `CASE WHEN starts_with(${sent}, '"') THEN json_extract_string(${sent}, '$') WHEN NOT ${isNestedSql(sent)} THEN ${sent} END`
   const ofScalar = (sql: (value: string) => string) => computeOnce(scalar, 'v', sql)
@@ -136,7 +136,7 @@ function readingSql(sent: string, type: ColumnType) {
 
 const withoutZeros = (value: string): string => `regexp_replace(${value}, '[.]?0+$', '')`
 
-/** Returns SQL that converts a stored value to JSON text: times in ISO 8601 (UTC), decimals without trailing zeros. */
+/** Times are in ISO 8601 (UTC), and decimals have no trailing zeros. */
 function storedAsJson(stored: string, type: DuckType): string {
   if (type === 'TIMESTAMPTZ')
     return `to_json(${withoutZeros(`strftime(make_timestamp(epoch_us(${stored})), '%Y-%m-%dT%H:%M:%S.%f')`)} || 'Z')::VARCHAR`
@@ -154,7 +154,7 @@ function newExtraSql({ column, numberMark }: ColumnReading, place: string, rerea
     FROM ${reread} r WHERE r.tid = t.rowid AND (r.stays OR r.is_in_json)`
 }
 
-/** Returns SQL that replaces the column's rows in `tidemark.misfits`, except rows without a value (exclude_payload). */
+/** Misfits without a value stay, because `exclude_payload` has removed theirs. */
 function replaceMisfitsSql({ table, target, column, type }: ColumnReading, isListed: string): string {
   const ofColumn = `"table" = ${text(target)} AND "column" = ${text(column.name)} AND value IS NOT NULL`
   return `

@@ -1,14 +1,14 @@
-/** Splits files of long rows, because DuckDB reads 2,048 rows at once and needs ten times their size in memory. */
+/** Splits files of long rows, because DuckDB reads 2,048 rows at once. */
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import type { Segment } from '../../staging/spool.ts'
 
-/** Files with a longer row are split. At 4 KiB a row, DuckDB needs 80 MiB for the 2,048 rows that it reads at once. */
+/** DuckDB needs 80 MiB for the 2,048 rows of this size that it reads. */
 const ROW_BYTES_SPLIT = 4 * 1024
 const PART_BYTES = 2 * 1024 * 1024
 const READ_BYTES = 256 * 1024
 const NEWLINE = 0x0a
 
-/** Returns the segment's file or, if its rows are long, smaller temporary files. Disposing the result deletes them. */
+/** Returns the file, or smaller temporary files. Disposing the result deletes them. */
 export async function splitRows({ file, rowBytesMax }: Segment) {
   await using written = new AsyncDisposableStack()
   const parts: string[] = []

@@ -1,4 +1,4 @@
-/** Decides which of two versions of a row is newer (product contract §4), and which rows of a load are merged first. */
+/** Decides which of two versions of a row is newer (product contract §4). */
 import type { Declaration } from '../../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
 import { countOf, names, sameSql, type Sql } from '../database/sql.ts'
@@ -16,18 +16,18 @@ export interface RowSide extends RowNames {
   readonly columns: readonly string[]
 }
 
-/** Returns SQL for a row's modification time, or for its observation time if the former is missing or later. */
+/** Returns SQL for the modification time, or the observation time if that is earlier. */
 export function versionOf(report: Declaration, columns: readonly string[], names: RowNames): string {
   const stamp = stampSql(report, names.alias, columns)
   if (stamp === undefined) return names.observedAt
   return `CASE WHEN ${stamp} <= ${observableUntil(names)} THEN ${stamp} ELSE ${names.observedAt} END`
 }
 
-/** Returns SQL that is true if `one` was requested over `settleMs` after `other`, so that it is certainly newer. */
+/** Returns SQL that is true if `one` was requested over `settleMs` after `other`. */
 export const isLaterSql = (one: Pick<RowSide, 'askedAt'>, other: RowNames, settleMs: number): string =>
   `${one.askedAt} > ${other.observedAt} + INTERVAL ${settleMs + CLOCK_GRAIN_MS} MILLISECONDS`
 
-/** Returns SQL that is true if the first row is newer or, with `>=`, if both rows have the same times. */
+/** Returns SQL that compares two rows. With `>=`, equal times count as newer. */
 export function isNewerSql(report: Declaration, sides: readonly [RowSide, RowSide], newer: '>' | '>='): string {
   const [one, other] = sides
   const [ones, others] = sides.map((side) => versionOf(report, side.columns, side))
@@ -39,7 +39,7 @@ export function isNewerSql(report: Declaration, sides: readonly [RowSide, RowSid
 function newestOfKeySql({ report, table, rules: { settleMs } }: Reading, columns: string[], from: string): string {
   const row = { alias: 'staged', observedAt: '"~observed_at"' }
   const key = names(table.key)
-  // This SELECT uses its own alias `~is_wrong`. A column of the same name would win, but no field begins with ~.
+  // No field begins with ~, so no column can hide the alias `~is_wrong`.
   return `
     SELECT arg_max(tid, (NOT "~is_wrong", version, "~observed_at", "~ordinal")) FROM (
       SELECT rowid AS tid, ${key}, "~observed_at", "~ordinal",
@@ -52,7 +52,7 @@ function newestOfKeySql({ report, table, rules: { settleMs } }: Reading, columns
     GROUP BY ${key}`
 }
 
-/** Returns SQL that is true if a row's stamp is wrong, because no row can be modified after it was observed. */
+/** A row can't be modified after it was observed, so its stamp is wrong. */
 function isStampedAhead(report: Declaration, columns: readonly string[], names: RowNames): string {
   const stamp = stampSql(report, names.alias, columns)
   return stamp === undefined ? 'false' : `coalesce(${stamp} > ${observableUntil(names)}, false)`
@@ -60,12 +60,12 @@ function isStampedAhead(report: Declaration, columns: readonly string[], names: 
 
 const observableUntil = ({ observedAt }: RowNames): string => `${observedAt} + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
 
-/** Keeps one row per key in `staged`. Returns tables of older rows to merge before `staged`, oldest table first. */
+/** Keeps one row per key. Returns tables of older rows to merge first. */
 export async function splitDuplicates(sql: Sql, load: Reading, staged: readonly StagedColumn[]) {
   const { shapes } = load.segment.catalog
   const columns = staged.map((column) => column.name)
   const earlier: string[] = []
-  // The loop ends because each pass leaves out the newest row of a key, so each new table has fewer rows of the key.
+  // The loop ends because each pass leaves out the newest row of a key.
   for (let from = 'staged'; ; from = earlier[0] as string) {
     await sql.run(`
       CREATE OR REPLACE TEMP TABLE newest AS SELECT tid FROM (${newestOfKeySql(load, columns, from)}) n(tid)`)
@@ -88,7 +88,7 @@ export async function splitDuplicates(sql: Sql, load: Reading, staged: readonly 
 
 type Shapes = Reading['segment']['catalog']['shapes']
 
-/** Returns pairs (older, newer) of row shapes, if the older set of fields has a field that the newer set lacks. */
+/** Returns pairs of shapes whose older shape has a field that the newer lacks. */
 async function shapesWithMoreFields(sql: Sql, shapes: Shapes, pairs: string): Promise<string[]> {
   if (shapes.length === 1) return []
   const met = await sql.rows<{ older: number; newer: number }>(
@@ -103,7 +103,7 @@ async function shapesWithMoreFields(sql: Sql, shapes: Shapes, pairs: string): Pr
 
 const renameSql = (table: string, to: string): string => `ALTER TABLE temp.main.${table} RENAME TO ${to}`
 
-/** Runs `merge` for each earlier table, oldest first, then for `staged`. Each table is first renamed to `staged`. */
+/** Runs `merge` for each earlier table, oldest first, and then for `staged`. */
 export async function mergeInOrder<T>(sql: Sql, staged: StagedRows, merge: (rows: number) => Promise<T>) {
   const { earlier, rows } = staged
   const merged: T[] = []

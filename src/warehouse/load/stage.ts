@@ -1,4 +1,4 @@
-/** Reads staged lines into the temporary table `staged`, which has typed columns and one row per key. */
+/** Reads staged lines into the temporary table `staged`. */
 import { createHash } from 'node:crypto'
 import type { ReportTable } from '../../../schema/tables.ts'
 import { asSyncError, assert, SyncError } from '../../errors.ts'
@@ -13,10 +13,10 @@ import { CHILD_DELETED_FIELD, itemsSql, itemText } from './items.ts'
 import type { Reading, RowReading, StagedRows } from './loading.ts'
 import { splitDuplicates } from './rowVersion.ts'
 
-/** The smallest `maximum_object_size` of `read_json`. A larger one needs more memory: each thread reserves it twice. */
+/** A larger `maximum_object_size` needs more memory, because each thread reserves it twice. */
 const OBJECT_BYTES_MIN = 1024 * 1024
 
-/** Returns the query that reads the staged rows. Run it with `rowsInOrder`, so that DuckDB streams the rows. */
+/** Returns the query that reads the staged rows. Run it with `rowsInOrder`. */
 export async function readRows(sql: Sql, load: Reading): Promise<RowReading & { readonly sql: string }> {
   const { table, segment, files, rules } = load
   const reading = new FieldSql(load)
@@ -49,7 +49,7 @@ export async function readRows(sql: Sql, load: Reading): Promise<RowReading & { 
   return { columns, collections, sql: rows, mayMisfit: misfits !== undefined, carries }
 }
 
-/** Fills the temporary table `staged`. If rows are rejected, also fills the temporary table `refused`. */
+/** Fills the table `staged` and, if rows are rejected, the table `refused`. */
 export async function stage(sql: Sql, load: Reading): Promise<StagedRows> {
   const { report, table, segment, rules } = load
   const { sql: rowsSql, ...reading } = await readRows(sql, load)
@@ -69,7 +69,7 @@ export async function stage(sql: Sql, load: Reading): Promise<StagedRows> {
   return { ...reading, rejected, rows: isUnique ? stored : await countOf(sql, 'staged'), earlier }
 }
 
-/** Rejects each row of `staged` that has an item with an unknown field: writes the reason to the column `~reason`. */
+/** Rejects rows that have an item with an unknown field. */
 async function rejectItems(sql: Sql, { table, segment, discovered }: Reading): Promise<void> {
   for (const items of segment.collections) {
     const child = table.children.find((each) => each.field === items.field)
@@ -102,7 +102,7 @@ function pagesSql(table: ReportTable, segment: Segment): string {
     ${values.length === 0 ? '' : `INSERT INTO staged_pages VALUES ${values.join(', ')};`}`
 }
 
-/** Returns SQL that computes a hash from the names of a row's fields. The order of the fields does not matter. */
+/** Returns SQL that hashes a row's field names, in any order. */
 function shapeHash(shapes: readonly (readonly string[])[]): string {
   const hashes = shapes.map((shape) => {
     const digest = createHash('sha256').update(JSON.stringify(shape.toSorted())).digest()
@@ -111,7 +111,7 @@ function shapeHash(shapes: readonly (readonly string[])[]): string {
   return `([${hashes.join(', ')}]::UBIGINT[])[r."$" + 1]`
 }
 
-/** Moves rejected rows from `staged` to `refused`, in their original form. Returns the number of different rows. */
+/** Moves rejected rows to `refused`, and returns the number of different rows. */
 async function moveToRefused(sql: Sql, { segment, numberMark }: Reading, refused: number): Promise<number> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE refused AS
@@ -148,7 +148,6 @@ function restoreItemsSql(items: StagedCollection, { catalog }: Segment): string 
       WHERE ordinal IN (SELECT ordinal FROM refused) GROUP BY ordinal) i USING (ordinal);`
 }
 
-/** Returns an error handler that throws Tidemark's errors unchanged and all other errors as LOAD_REFUSED. */
 export const throwAsLoadRefused =
   ({ report, segment }: Reading) =>
   (error: unknown): never => {
