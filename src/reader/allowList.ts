@@ -1,4 +1,4 @@
-/** Allows readers one SELECT (or EXPLAIN) that uses only listed functions. DuckDB's own parser reads the statement. */
+/** Lets readers run one SELECT with functions from a list. DuckDB's own parser reads the statement. */
 import { readFileSync } from 'node:fs'
 import { SyncError } from '../errors.ts'
 import { type Sql, text } from '../warehouse/database/sql.ts'
@@ -12,14 +12,14 @@ export const [FUNCTIONS = [], TABLE_FUNCTIONS = [], LAKE_FUNCTIONS = []] = readF
   .split(/\n{2,}/)
   .map((names) => names.split(/\s+/))
 
-/** A comment before EXPLAIN is not allowed, because only DuckDB knows where the comment ends. */
+/** A regular expression cannot skip SQL comments safely, so none may come before EXPLAIN. */
 const EXPLAIN = String.raw`(?i)^\s*EXPLAIN\s+(ANALYZE\s+)?`
 
 const CALLS = `list_transform(json_extract_string(tree, '$..function_name'), lambda each: lower(each))`
 const TABLE_CALLS = `list_transform(json_extract_string(tree, '$..function.function_name'), lambda each: lower(each))`
 const READS = `list_transform(json_extract_string(tree, '$..table_name'), lambda each: lower(each))`
 
-/** SQL that lists which functions and tables the views and macros use. It parses their bodies as statements. */
+/** Lists the functions and tables that each view and each macro uses. */
 const DEFINITIONS = `
   SELECT kind, lower(name) AS name, tree->>'error' = 'false' AS is_parsed,
     ${CALLS} AS calls, ${TABLE_CALLS} AS table_calls, ${READS} AS reads
@@ -39,7 +39,7 @@ interface Definition {
   readonly reads: readonly string[]
 }
 
-/** Creates the macro `refusal`, which returns why a statement is refused. Its lists include the copy's own macros. */
+/** Creates the macro `refusal`, which returns why a statement is refused. */
 export async function createRule(sql: Sql, place?: string): Promise<void> {
   const { functions, tableFunctions, refusedViews } = listsFor(await sql.rows<Definition>(DEFINITIONS))
   const create = `CREATE OR REPLACE ${place === undefined ? 'TEMP ' : ''}MACRO ${place ?? ''}`
@@ -59,7 +59,7 @@ export async function createRule(sql: Sql, place?: string): Promise<void> {
 const namesOutside = (names: string, list: ReadonlySet<string>): string =>
   `list_filter(${names}, lambda each: NOT list_contains([${[...list].map(text).join(',')}], each))`
 
-/** Returns allowed functions and refused views. Refuses views and macros that can't be parsed or use a refused name. */
+/** A view or macro that uses a refused name is refused too, so this search repeats. */
 function listsFor(definitions: readonly Definition[], refused: readonly Definition[] = []): Lists {
   const lists = listsWithout(refused, definitions)
   const others = definitions.filter(
@@ -107,7 +107,6 @@ function notReading(statement: string): SyncError {
     ? 'there may be several statements here'
     : `this is ${keyword}`
   return new SyncError('QUERY_FAILED', `only one reading statement is run here, ${what}`, {
-    // DuckDB runs a PIVOT without named values as two statements, so the error has separate advice for a PIVOT.
     cure: isSetting
       ? 'Leave the setting out: each statement runs with the settings of the reader. limits.query_memory, query_disk and query_time limit it.'
       : /\bpivot/i.test(statement)

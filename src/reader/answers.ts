@@ -1,4 +1,4 @@
-/** Reads what assistants and the console show: a limited number of rows, and the tables with their comments. */
+/** Reads a limited number of rows for assistants and for the console. */
 import type { Cell } from '../warehouse/database/cells.ts'
 import { iso, text } from '../warehouse/database/sql.ts'
 import type { QueryEnd } from './messages.ts'
@@ -6,17 +6,15 @@ import type { QueryOptions, Reader } from './reader.ts'
 
 export interface ReadAnswer extends Pick<QueryEnd, 'columns' | 'warrants'> {
   readonly rows: readonly (readonly Cell[])[]
-  /** True if the statement has more rows than `rowsMax` and `charsMax` allow. */
   readonly more: boolean
 }
 
-/** Returns a statement's first rows, and how complete its reports are. Throws the errors of `Reader.query`. */
+/** Returns the first rows of a statement. */
 export async function readAnswer(
   reader: Reader,
   { sql, rowsMax, ...options }: { readonly sql: string; readonly rowsMax: number } & QueryOptions,
 ): Promise<ReadAnswer> {
   const rows: (readonly Cell[])[] = []
-  // Takes one row more than the limit, to find out whether there are more rows.
   const take = async (piece: readonly (readonly Cell[])[]) => {
     rows.push(...piece.slice(0, rowsMax + 1 - rows.length))
     return rows.length <= rowsMax
@@ -25,15 +23,13 @@ export async function readAnswer(
   return { ...end, rows: rows.slice(0, rowsMax), more: isCut || rows.length > rowsMax }
 }
 
-/** Lists tables and views, and how complete each one's report is. Example of `table`: `current.events`. */
-export const TABLES = `
+export const TABLES_SQL = `
   SELECT schema_name || '.' || name AS "table", comment, ${iso('mark')} AS complete_up_to, deletes_visible FROM (
     SELECT schema_name, table_name AS name, comment FROM duckdb_tables() WHERE NOT internal
     UNION ALL SELECT schema_name, view_name, comment FROM duckdb_views() WHERE NOT internal)
   LEFT JOIN tidemark.freshness ON report = split_part(name, '__', 1)
   WHERE schema_name IN ('main', 'current', 'history', 'tidemark') ORDER BY ALL`
 
-/** Returns SQL that lists a table's columns. The default schema is `main`. For a missing table, it lists nothing. */
 export const columnsSql = (table: string): string => {
   const [schema = '', name = ''] = table.includes('.') ? table.split('.') : ['main', table]
   return `

@@ -5,18 +5,18 @@ import type { Database } from '../warehouse/database/duckdb.ts'
 import { name, text } from '../warehouse/database/sql.ts'
 import { createRule } from './allowList.ts'
 
-/** The newest copy, and the previous copy for statements that are still reading it. */
+/** The previous copy is kept for statements that still read it. */
 const COPIES_KEPT = 2
 
-/** The database for the macros that check statements. They cannot be temporary, because readers would not see them. */
-export const MEMORY = 'memory.main.'
+/** Temporary macros would be invisible to the sessions of readers. */
+export const MACRO_SCHEMA = 'memory.main.'
 
 interface CopyPlaces {
   readonly published: string
   readonly folder: string
 }
 
-/** Returns a function that points the views at the newest published copy, if there is a copy yet. */
+/** Returns a function that makes the views read the newest published copy. */
 export function copyShower(database: Database, { published, folder }: CopyPlaces): () => Promise<void> {
   const shown: string[] = []
   let number = 0
@@ -52,18 +52,17 @@ const createViews = (database: Database, copy: string): Promise<void> =>
       await sql.run(`CREATE SCHEMA IF NOT EXISTS memory.${name(schema)}`)
       await sql.run(`CREATE OR REPLACE VIEW memory.${place} AS FROM ${copy}.${place}`)
     }
-    await createRule(sql, MEMORY)
+    await createRule(sql, MACRO_SCHEMA)
   })
 
-/** Links the newest copy to `file`, so that it survives the next publication. Returns false if there is no copy. */
 async function linkCopy(published: string, file: string): Promise<boolean> {
   try {
-    // `link` does not follow a symbolic link, so `realpath` finds the file behind it.
+    // `link` does not follow symbolic links.
     await link(await realpath(published), file)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return false
-    // Copies the file instead, because not every file system has hard links.
+    // Not every file system has hard links.
     await copyFile(published, file)
   }
   return true

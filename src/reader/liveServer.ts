@@ -1,11 +1,11 @@
-/** A server for other DuckDBs (extension `quack`). Readers see views of the published copy, and cannot write. */
+/** Serves read-only views of the published copy to other DuckDB processes (extension `quack`). */
 import { join } from 'node:path'
 import { asSyncError, SyncError } from '../errors.ts'
 import { Database } from '../warehouse/database/duckdb.ts'
 import { type Extension, loadExtensions } from '../warehouse/database/extensions.ts'
 import { text } from '../warehouse/database/sql.ts'
 import { createRule } from './allowList.ts'
-import { copyShower, MEMORY } from './attachedCopies.ts'
+import { copyShower, MACRO_SCHEMA } from './attachedCopies.ts'
 
 export interface LiveServerSettings {
   readonly host: string
@@ -19,19 +19,19 @@ export interface LiveServerSettings {
   readonly threads?: number | undefined
 }
 
-/** `quack` is loaded after `httpfs`, because it needs the ciphers of `httpfs`. */
+/** `quack` needs the ciphers of `httpfs`. */
 const EXTENSIONS: readonly Extension[] = ['httpfs', 'quack']
 
 export type LiveServer = Awaited<ReturnType<typeof startLiveServer>>
 
-/** Starts the server. Readers can reach only files in `folder`. Throws EXTENSION_MISSING or SERVE_FAILED. */
+/** Starts the server. Throws EXTENSION_MISSING or SERVE_FAILED. */
 export async function startLiveServer(settings: LiveServerSettings, folder: string) {
   const { memory, disk, threads, published } = settings
   const database = await Database.open(':memory:', { memory, disk, threads, spillDirectory: join(folder, 'spill') })
   const show = copyShower(database, { published, folder })
   try {
     await loadExtensions(database, settings.extensions, EXTENSIONS)
-    await createRule(database, MEMORY)
+    await createRule(database, MACRO_SCHEMA)
     await show()
     await closeDoors(database, folder)
     await listen(database, settings)
@@ -52,14 +52,13 @@ export async function startLiveServer(settings: LiveServerSettings, folder: stri
 
 const uriOf = ({ host, port }: LiveServerSettings): string => `quack:${host}:${port}`
 
-/** Allows transaction statements such as BEGIN and COMMIT. The macro `refusal` decides on all other statements. */
-const RULE = String.raw`
+const MAY_READ = String.raw`
   CREATE MACRO memory.main.may_read(session, statement) AS
     regexp_full_match(statement::VARCHAR, '(?i)\s*(BEGIN|COMMIT|ROLLBACK|ABORT)(\s+TRANSACTION)?(\s+READ ONLY)?\s*;?\s*')
     OR memory.main.refusal(statement::VARCHAR) IS NULL`
 
 async function closeDoors(database: Database, folder: string): Promise<void> {
-  await database.run(RULE)
+  await database.run(MAY_READ)
   await database.run(`SET GLOBAL quack_authorization_function = 'may_read'`)
   await database.run(`SET allowed_directories = [${text(folder)}]`)
   await database.run('SET enable_external_access = false')

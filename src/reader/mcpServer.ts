@@ -1,19 +1,16 @@
-/**
- * Serves the published copy to assistants over the Model Context Protocol. Tools list tables, describe them, and run
- * read-only statements. All SQL runs in the reader process, so tools can't read other files and can't write.
- */
+/** Serves the published copy to assistants over the Model Context Protocol. */
 import { type CallToolResult, McpServer } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { asSyncError } from '../errors.ts'
 import { turns } from '../turns.ts'
 import { jsonOf } from '../warehouse/database/cells.ts'
 import { text } from '../warehouse/database/sql.ts'
-import { columnsSql, readAnswer, TABLES } from './answers.ts'
+import { columnsSql, readAnswer, TABLES_SQL } from './answers.ts'
 import type { Reader } from './reader.ts'
 
 const ROWS_USUAL = 100
 const ROWS_MAX = 1_000
-/** Maximum characters in all rows of an answer together. Each answer uses up part of an assistant's context. */
+/** A longer answer would fill the context of an assistant. */
 const ANSWER_CHARS_MAX = 200_000
 
 const INSTRUCTIONS = `Tables of a reporting service, read with DuckDB SQL. Begin with list_tables.
@@ -27,10 +24,10 @@ const report = z.string().optional().describe('Such as events; all reports if it
 const runsSql = (name: string | undefined): string =>
   `FROM tidemark.runs ${name === undefined ? '' : `WHERE report = ${text(name)} `}ORDER BY started_at DESC`
 
-/** Returns a server whose tools read through `reader`. The caller connects it to a transport. */
+/** Returns a server that the caller connects to a transport. */
 export function mcpServer(reader: Reader, version: string): McpServer {
   const server = new McpServer({ name: 'tidemark', version }, { instructions: INSTRUCTIONS })
-  // Calls wait for each other, because the reader runs one statement at a time.
+  // The reader runs one statement at a time.
   const inTurn = turns()
   const read = (statement: ReadStatement) => inTurn(() => readRows(reader, statement))
   const tool = <Input extends z.ZodType>(name: string, { description, input, sqlOf, whenEmpty }: Tool<Input>) =>
@@ -45,7 +42,7 @@ export function mcpServer(reader: Reader, version: string): McpServer {
   tool('list_tables', {
     description: 'All tables and views with their comments',
     input: z.strictObject({}),
-    sqlOf: () => TABLES,
+    sqlOf: () => TABLES_SQL,
   })
   tool('describe_table', {
     description: 'The columns of a table with types and comments',
@@ -86,7 +83,6 @@ interface ReadStatement {
   readonly whenEmpty: string | undefined
 }
 
-/** Returns the rows, and how complete their reports are, as a JSON document. `more` is true if there are more rows. */
 async function readRows(reader: Reader, { sql, rowsMax, whenEmpty }: ReadStatement): Promise<CallToolResult> {
   const { columns, rows, more, warrants } = await readAnswer(reader, { sql, rowsMax, charsMax: ANSWER_CHARS_MAX })
   if (rows.length === 0 && whenEmpty !== undefined)

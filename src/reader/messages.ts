@@ -27,7 +27,7 @@ export type Request =
   | OpenRequest
   /** The answer is a `QueryEnd`. */
   | { readonly do: 'query'; readonly sql: string; readonly charsMax?: number | undefined }
-  /** Writes the query's rows to the Parquet file `result`. The answer contains the number of rows. */
+  /** The answer is the number of rows. */
   | { readonly do: 'write'; readonly sql: string; readonly result: string }
   | { readonly do: 'serve'; readonly settings: LiveServerSettings }
   | { readonly do: 'show' }

@@ -13,17 +13,17 @@ export interface ReaderConfig extends Pick<Config, 'published' | 'lake'> {
   readonly limits: Pick<Limits, 'queryMemory' | 'queryDisk' | 'queryTimeMs' | 'warehouseThreads'>
 }
 
-/** `charsMax` limits the characters of all values: the query ends before the row that exceeds the limit. */
+/** The query ends before its values have more than `charsMax` characters. */
 export type QueryOptions = Pick<AskOptions, 'signal'> & { readonly charsMax?: number }
 
 export interface Reader extends AsyncDisposable {
-  /** Passes rows to `take` until it returns false. Throws QUERY_FAILED, CANCELLED or an error of the published copy. */
+  /** Passes rows to `take` until `take` returns false. Throws QUERY_FAILED or CANCELLED. */
   query(sql: string, take: TakeRows, options?: QueryOptions): Promise<QueryEnd>
-  /** Writes the rows to an existing file as Parquet. Returns how many. Throws the errors of `query`, and DISK_FULL. */
+  /** Writes the rows to an existing file as Parquet and returns their number. */
   writeParquet(sql: string, file: string, signal?: AbortSignal): Promise<number>
 }
 
-/** Returns a reader that opens nothing before its first statement, and runs one statement at a time. */
+/** Returns a reader that runs one statement at a time. */
 export function openReader(config: ReaderConfig): Reader {
   let current: { readonly state: string; readonly process: Promise<ReaderProcess> } | undefined
   const close = async () => {
@@ -33,7 +33,7 @@ export function openReader(config: ReaderConfig): Reader {
   }
   const ask = async (request: Request, options: Omit<AskOptions, 'limitMs'>): Promise<unknown> => {
     const result = request.do === 'write' ? request.result : undefined
-    const state = `${await stateOf(config)} ${result}`
+    const state = `${await fileIdentity(config)} ${result}`
     const isUsable =
       current?.state === state && (await current.process.then((process) => process.isAlive).catch(() => false))
     if (!isUsable) await close()
@@ -48,8 +48,7 @@ export function openReader(config: ReaderConfig): Reader {
   }
 }
 
-/** Identifies the copy's file. Each new copy gets a new process. Throws WAREHOUSE_MISSING if there is no copy. */
-async function stateOf({ published, lake }: ReaderConfig): Promise<string> {
+async function fileIdentity({ published, lake }: ReaderConfig): Promise<string> {
   if (lake !== undefined) return ''
   if (isThere(published)) {
     const { dev, ino } = await stat(published, { bigint: true })
@@ -63,7 +62,7 @@ async function start({ published, lake, limits }: ReaderConfig, result: string |
   const file = lake === undefined ? await realpath(published) : published
   const process = await ReaderProcess.start(file, { memory, isLake: lake !== undefined })
   const own = path.join(process.folder, path.basename(file))
-  // The link keeps the copy readable after the next publication. If linking fails, the copy's own path is opened.
+  // The link keeps the copy readable after the next publication.
   const isLinked =
     lake === undefined &&
     (await link(file, own)

@@ -15,8 +15,7 @@ import { type LiveServer, startLiveServer } from './liveServer.ts'
 import type { Answer, More, OpenRequest, Request } from './messages.ts'
 import { warrantsOf } from './warrants.ts'
 
-/** How often the process checks its memory. On Linux, the kernel usually enforces the limit before this check does. */
-const WATCH_MS = 50
+const MEMORY_CHECK_MS = 50
 
 const [folder = '', memoryMax = ''] = process.argv.slice(2)
 let database: Database
@@ -27,7 +26,7 @@ process.on('message', (message: Request | More) => {
   if ('more' in message) wanted?.resolve(message.more)
   else void answer(message)
 })
-// The parent process has ended, so this process kills itself. An ordinary exit would wait for a running statement.
+// An ordinary exit would wait for a running statement.
 process.on('disconnect', () => {
   rmSync(folder, { recursive: true, force: true })
   process.kill(process.pid, 'SIGKILL')
@@ -37,10 +36,10 @@ keepFolder()
 
 function watchMemory(): void {
   if (process.memoryUsage.rss() > Number(memoryMax)) process.kill(process.pid, 'SIGKILL')
-  systemClock.after(WATCH_MS, watchMemory)
+  systemClock.after(MEMORY_CHECK_MS, watchMemory)
 }
 
-/** Touches the folder every hour, because other processes remove folders that have not been touched for a day. */
+/** Other processes remove folders that were not modified for a day. */
 function keepFolder(): void {
   const now = toMillis(systemClock.now()) / SECOND_MS
   utimesSync(folder, now, now)
@@ -84,8 +83,10 @@ function sendRows(rows: readonly (readonly Cell[])[], columns: readonly string[]
   return wanted.promise
 }
 
-/** Returns the size of a row in characters. Each value adds ten, because even an empty one takes up memory. */
-const charsOf = (row: readonly Cell[]): number => row.reduce((sum, cell) => sum + 10 + (cell?.text.length ?? 0), 0)
+const VALUE_OVERHEAD_CHARS = 10
+
+const charsOf = (row: readonly Cell[]): number =>
+  row.reduce((sum, cell) => sum + VALUE_OVERHEAD_CHARS + (cell?.text.length ?? 0), 0)
 
 async function openLocked({ source, result, ...limits }: OpenRequest): Promise<Database> {
   const options = { ...limits, readOnly: true, spillDirectory: path.join(folder, 'spill') }
@@ -96,7 +97,7 @@ async function openLocked({ source, result, ...limits }: OpenRequest): Promise<D
   if (result !== undefined) await opened.run(`SET allowed_paths = [${text(result)}]`)
   await opened.run('SET enable_external_access = false')
   await opened.run('SET lock_configuration = true')
-  // Node saves compiled code only at an ordinary exit. This process is killed, so it saves the code now.
+  // Node saves compiled code only at an ordinary exit, but this process gets killed.
   flushCompileCache()
   return opened
 }

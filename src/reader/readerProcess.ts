@@ -1,4 +1,4 @@
-/** Starts a reader process, whose memory is limited. If a request takes too long, the process is killed. */
+/** Starts a reader process with limited memory and limited time for each request. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -18,13 +18,12 @@ import { turns } from '../turns.ts'
 
 const PROGRAM = fileURLToPath(new URL('./readerMain.ts', import.meta.url))
 const MIB = 2 ** 20
-/** Memory in addition to DuckDB's limit, for Node itself and for rows on their way to the parent process. */
-const MEMORY_BESIDE = 384 * MIB
-/** Added to the kernel's limit, which also counts the memory that V8 reserves for compiled code. */
-const MEMORY_RESERVED = 512 * MIB
-/** Stack size per thread. Nested statements need a large stack, but each stack counts toward the memory limit. */
+const NODE_MEMORY = 384 * MIB
+/** The kernel's limit also counts memory that V8 reserves and does not use. */
+const RESERVED_MEMORY = 512 * MIB
+/** Nested statements need a large stack, but each stack counts toward the memory limit. */
 const STACK_KIB = 4_096
-/** Limits V8's heap. Otherwise, converting one huge value to text could use up the machine's memory. */
+/** Converting one huge value to text could otherwise use up the memory of the machine. */
 const FLAGS = ['--max-old-space-size=256']
 
 interface ProcessLimits {
@@ -66,19 +65,18 @@ export class ReaderProcess {
     )
   }
 
-  /** Starts a process. Its folder is next to `place` or, if that is not allowed, in the system's temporary folder. */
   static async start(place: string, { memory, isLake = false, moreThreads = 0 }: ProcessLimits) {
     await removeLeftovers(`${place}.reader-`, toMillis(clock.now()) - DAY_MS).catch(() => undefined)
     const folder = await mkdtemp(`${place}.reader-`).catch(() => mkdtemp(path.join(tmpdir(), 'tidemark-reader-')))
-    const bytes = (parseByteSize(memory) ?? 0) + MEMORY_BESIDE
+    const bytes = (parseByteSize(memory) ?? 0) + NODE_MEMORY
     const program = [process.execPath, ...FLAGS, PROGRAM, folder, String(bytes)]
-    const kib = Math.ceil((bytes + MEMORY_RESERVED) / 1_024) + moreThreads * STACK_KIB
+    const kib = Math.ceil((bytes + RESERVED_MEMORY) / 1_024) + moreThreads * STACK_KIB
     const limits = `ulimit -c 0; ulimit -s ${STACK_KIB}; ulimit -d ${kib}; exec "$0" "$@"`
     const hasLimits = process.platform === 'linux' && existsSync('/bin/sh')
     const [command = '', ...args] = hasLimits ? ['/bin/sh', '-c', limits, ...program] : program
     const cache = getCompileCacheDir()
     const variables = { MALLOC_ARENA_MAX: '2', ...(cache === undefined ? {} : { NODE_COMPILE_CACHE: cache }) }
-    // The environment can contain secrets, so only lake readers inherit it: they need it to connect to the lake.
+    // The environment can contain secrets, and only a lake reader needs it.
     const env = isLake ? {} : { env: variables }
     try {
       const child = spawn(command, args, {
@@ -86,7 +84,7 @@ export class ReaderProcess {
         ...env,
         serialization: 'advanced',
         stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-        // The process is in a process group of its own, so that Ctrl-C on the terminal does not end it.
+        // Ctrl-C on the terminal does not end a process in a process group of its own.
         detached: true,
       })
       return new ReaderProcess(folder, child)
@@ -100,7 +98,7 @@ export class ReaderProcess {
     return this.#child.connected
   }
 
-  /** Sends a request after all earlier ones. Throws the request's error, or the reason why the process ended. */
+  /** Sends a request after all earlier requests have ended. */
   ask(request: Request, options: AskOptions): Promise<unknown> {
     return this.#inTurn(() => this.#exchange(request, options))
   }
@@ -128,7 +126,6 @@ export class ReaderProcess {
   async #answerTo(message: Request | More, { leftMs, limitMs }: Record<'leftMs' | 'limitMs', number>): Promise<Answer> {
     this.#waiting = Promise.withResolvers()
     const cancel = clock.after(leftMs, () => void this.kill(tookTooLong(limitMs)))
-    // If the process has ended, the message is not sent. The request then fails with the reason why the process ended.
     if (this.isAlive) this.#child.send(message, () => undefined)
     else void this.ended.then((reason) => this.#waiting?.reject(reason))
     return this.#waiting.promise.finally(cancel)

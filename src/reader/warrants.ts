@@ -1,4 +1,4 @@
-/** Reads the warrants of a statement: how complete its reports are. The fields are named as in `tidemark.freshness`. */
+/** Reads the warrants of a statement, which describe how complete its reports are. */
 import { z } from 'zod'
 import { counted, wholeSeconds } from '../words.ts'
 import { isConfigured, MISFITS, REJECTED, REPORT_MARKS } from '../warehouse/books/bookFigures.ts'
@@ -19,7 +19,7 @@ export const Warrant = z.object({
 /** How complete one report's tables are. A query returns a warrant for each report that its statement reads. */
 export interface Warrant extends z.infer<typeof Warrant> {}
 
-/** SQL that lists the reports that a statement reads. Example: `events` for the child table `events__meeting_rooms`. */
+/** A child table such as `events__meeting_rooms` belongs to the report `events`. */
 const READ_REPORTS = `list_transform(json_extract_string(json_serialize_sql($1::VARCHAR), '$..table_name'),
   lambda each: split_part(lower(each), '__', 1))`
 
@@ -37,7 +37,7 @@ const WARRANTS = `
   LEFT JOIN (${MISFITS}) v USING (report)
   WHERE list_contains(${READ_REPORTS}, s.report) ORDER BY s.report`
 
-/** Returns how complete each report in the statement is. Empty for EXPLAIN, and for tables such as `tidemark.runs`. */
+/** Returns how complete each report in the statement is. */
 export const warrantsOf = (sql: Pick<Sql, 'rows'>, statement: string): Promise<Warrant[]> =>
   sql.rows<Warrant>(WARRANTS, [statement])
 

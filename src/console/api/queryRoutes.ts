@@ -2,7 +2,7 @@
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { SyncError } from '../../errors.ts'
-import { columnsSql, readAnswer, type ReadAnswer, TABLES } from '../../reader/answers.ts'
+import { columnsSql, readAnswer, type ReadAnswer, TABLES_SQL } from '../../reader/answers.ts'
 import type { Reader } from '../../reader/reader.ts'
 import { warrantText } from '../../reader/warrants.ts'
 import { name } from '../../warehouse/database/sql.ts'
@@ -37,7 +37,7 @@ export function addQueryRoutes(api: Api, newReader: () => Reader): void {
   const listing = answers(Tables, 'Tables of the published copy, and the content of one', { querystring: TablesQuery })
   api.get('/api/tables', listing, ({ query: { table } }, reply) =>
     lists(reply, async (read) => {
-      const tables = await read(TABLES)
+      const tables = await read(TABLES_SQL)
       if (table === undefined) return { tables, table: null }
       if (!tables.rows.some(([name]) => name === table)) throw unknownTable(table)
       const from = `FROM ${table.split('.').map(name).join('.')}`
