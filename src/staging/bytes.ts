@@ -1,4 +1,4 @@
-/** The ASCII bytes that a scan searches for, and functions that write numbers as digits without creating strings. */
+/** The ASCII bytes that a scan searches for, and functions that write numbers as digits. */
 import { ORDINAL_DIGITS } from '../plan/stagedNames.ts'
 
 export const TAB = 0x09
@@ -20,7 +20,7 @@ export const CLOSE_OBJECT = 0x7d
 
 export const DIGITS_MAX = 16
 
-/** Writes `value` at `at` and returns the position after it. The caller must reserve `DIGITS_MAX` bytes. */
+/** Writes a number of at most `DIGITS_MAX` digits. Returns the position after the number. */
 export function writeDigits(out: Buffer, at: number, value: number): number {
   let end = at + 1
   for (let power = 10; power <= value; power *= 10) end += 1

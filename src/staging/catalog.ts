@@ -1,21 +1,21 @@
-/** Records the fields of a load's rows, the kinds of values in each field, and each distinct set of fields (shape). */
+/** Records the fields of a load's rows and the kinds of values in each field. */
 import type { Kinds } from '../plan/kinds.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { collectionFields } from '../../schema/tables.ts'
 import { ORDINAL_FIELD, SHAPE_FIELD } from '../plan/stagedNames.ts'
 
-/** A trie of field names with more nodes is deleted. The names are probably ids, as in `{ "1001": …, "1002": … }`. */
+/** The field names in a larger trie are probably ids, as in `{ "1001": …, "1002": … }`. */
 const TRIE_NODES_MAX = 20_000
 
 export interface CatalogField {
   readonly name: string
-  /** The field's name in the staged file. DuckDB ignores case, so two staged names never differ only by case. */
+  /** DuckDB ignores case, so two staged names never differ only by case. */
   readonly stagedName: string
   readonly stagedNameJson: Buffer | undefined
   readonly id: number
   kinds: Kinds
   readonly elements: ObjectCatalog | undefined
-  /** The kinds (such as text or number) of the items that are not objects. 0 if all items are objects. */
+  /** The kinds of the items that are not objects. */
   elementKinds: Kinds
 }
 
@@ -31,11 +31,10 @@ export interface TrieNode {
   readonly field: CatalogField | undefined
   /** The field's name as the service sent it, with both quotes. */
   readonly quoted: Buffer
-  /** Name of a field that the row contains twice. Such a row is rejected. */
   readonly repeatedField: string | undefined
   readonly parent: TrieNode | undefined
   readonly next: Map<string, TrieNode>
-  /** The node that followed in the previous row. The scan tries it first, because most rows have the same fields. */
+  /** The scan tries this node first, because most rows have the same fields. */
   likelyNext: TrieNode | undefined
   shape: number | undefined
 }
@@ -53,12 +52,11 @@ const rootNode = (): TrieNode => ({
 /** The fields of one kind of object: a report's rows, or the items of one collection. */
 export class ObjectCatalog {
   readonly fields: CatalogField[] = []
-  /** Field names of each shape. Objects with the same field names have the same shape. */
+  /** Objects with the same field names have the same shape. */
   readonly shapes: (readonly string[])[] = []
   root = rootNode()
   readonly #byName = new Map<string, CatalogField>()
-  /** Field names already used in staged rows, in lower case. Staging adds the first two fields to every row. */
-  readonly #stagedNames = new Set([ORDINAL_FIELD, SHAPE_FIELD])
+  readonly #lowerCaseNames = new Set([ORDINAL_FIELD, SHAPE_FIELD])
   readonly #shapeNumbers = new Map<string, number>()
   readonly #collections: ReadonlySet<string>
   #nodes = 0
@@ -67,7 +65,7 @@ export class ObjectCatalog {
     this.#collections = new Set(collections)
   }
 
-  /** Restores a catalogue from the result of `toText`. A scan must not use it, because it has no trie. */
+  /** A scan must not use the restored catalogue, because it has no trie. */
   static from(text: CatalogText): ObjectCatalog {
     const catalog = new ObjectCatalog()
     for (const { elements, ...field } of text.fields)
@@ -88,7 +86,7 @@ export class ObjectCatalog {
     return this.#byName.get(name)
   }
 
-  /** Returns the node after `from` for a field name. `text` is `quoted` with its lone surrogates corrected, if any. */
+  /** `text` is the name with its lone surrogates corrected, if there are any. */
   step(from: TrieNode, quoted: Buffer, text?: string): TrieNode {
     const spelling = quoted.toString('latin1')
     let node = from.next.get(spelling)
@@ -98,7 +96,7 @@ export class ObjectCatalog {
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    // The scan uses `likelyNext` without correcting the name, so a name that needs a correction is not stored there.
+    // A name that needs a correction must reach this method each time.
     if (text === undefined) from.likelyNext = node
     return node
   }
@@ -107,7 +105,7 @@ export class ObjectCatalog {
     return node.shape ?? this.#learnShape(node)
   }
 
-  /** Drops a trie that is too large. Call this between two pages, because a scan refers to nodes of the trie. */
+  /** Do not call this during a scan, which refers to nodes of the trie. */
   prune(): void {
     if (this.#nodes > TRIE_NODES_MAX) {
       this.root = rootNode()
@@ -146,11 +144,11 @@ export class ObjectCatalog {
   }
 
   #freeName(name: string): string {
-    // Replaces NUL, which SQL text must not contain.
+    // SQL text must not contain NUL.
     const base = name === '' ? '~' : name.replaceAll('\0', '~')
     let candidate = base
-    for (let n = 2; this.#stagedNames.has(candidate.toLowerCase()); n += 1) candidate = `${base}~${n}`
-    this.#stagedNames.add(candidate.toLowerCase())
+    for (let n = 2; this.#lowerCaseNames.has(candidate.toLowerCase()); n += 1) candidate = `${base}~${n}`
+    this.#lowerCaseNames.add(candidate.toLowerCase())
     return candidate
   }
 }

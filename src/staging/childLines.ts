@@ -1,12 +1,15 @@
-/** Writes the items of each collection as lines of tab-separated values, so that DuckDB does not have to parse JSON. */
+/** Writes items as tab-separated lines, because DuckDB reads such lines faster than JSON. */
 import { assert } from '../errors.ts'
 import { ITEM_FIELDS_MAX, NO_VALUE, ORDINAL_DIGITS, ROWS_A_PAGE } from '../plan/stagedNames.ts'
 import { LETTER_N, NEWLINE, QUOTE, TAB, DIGITS_MAX, writeDigits, writePadded } from './bytes.ts'
 import type { CatalogField } from './catalog.ts'
-import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
+import { copySpliced, type JsonBytes, type Splice, insertedBytesMax } from './jsonBytes.ts'
 
-/** `unique`: the items of each row have distinct `id`s. `none`: no item has an `id`. `unsure`: the load must check. */
+/** `unsure` means that the load must check whether the ids are unique. */
 export type ItemIds = 'none' | 'unique' | 'unsure'
+
+/** Null if the item has no id. Undefined if the id is not a whole number of up to 15 digits. */
+export type ItemId = number | null | undefined
 
 const ABSENT = Buffer.from(`\t${NO_VALUE}`)
 const LEAD_BYTES_MAX = ORDINAL_DIGITS + DIGITS_MAX + 3
@@ -16,7 +19,7 @@ const COMPARED_MAX = 16
 /** Up to this many bytes, copying in a loop is faster than `Buffer.copy`. */
 const COPIED_MAX = 32
 
-/** Byte positions of the fields of one item. If an item contains a field twice, the first position is kept. */
+/** Byte positions of the fields of one item. */
 export class ItemFields {
   count = 0
   readonly #from = new Int32Array(ITEM_FIELDS_MAX)
@@ -28,7 +31,7 @@ export class ItemFields {
     this.count = 0
   }
 
-  /** Records where a field's value is. A negative `end` means that the value contains escapes. */
+  /** A negative `end` means that the value contains escapes. */
   record(id: number, from: number, end: number): void {
     if (id >= ITEM_FIELDS_MAX || (id < this.count && this.#from[id] !== 0)) return
     this.#from[id] = from
@@ -50,11 +53,9 @@ interface Item {
   readonly from: number
   readonly to: number
   readonly fields: ItemFields
-  /** Splices that insert a backslash before each lone surrogate, because DuckDB's reader rejects lone surrogates. */
   readonly loneSurrogates: readonly Splice[]
 }
 
-/** How many bytes the collection's lines took on the previous page, to estimate the buffer size for the next page. */
 const bytesOfPreviousPage = new WeakMap<CatalogField, number>()
 
 export class Collection {
@@ -65,9 +66,8 @@ export class Collection {
   readonly #of: CatalogField
   #out: Buffer
   #end = 0
-  /** For each item, `#rowOf` has the number of its row on the page, and `#starts` has the position of its line. */
-  readonly #rowOf: number[] = []
-  readonly #starts: number[] = []
+  readonly #rowOfItem: number[] = []
+  readonly #lineStarts: number[] = []
   #withId = 0
   #unsure = false
 
@@ -86,9 +86,9 @@ export class Collection {
 
   add(item: Item): void {
     const { row, position, from, to, fields, loneSurrogates } = item
-    // Each value is written twice: within the item, and as a field. A missing field is written as `ABSENT`.
+    // Each value is written twice: within the item, and as a field.
     this.#reserve(
-      LEAD_BYTES_MAX + 2 * (to - from) + spliceBytes(loneSurrogates) * 2 + fields.count * (ABSENT.length + 1),
+      LEAD_BYTES_MAX + 2 * (to - from) + insertedBytesMax(loneSurrogates) * 2 + fields.count * (ABSENT.length + 1),
     )
     const { bytes } = this.#json
     const start = this.#end
@@ -101,13 +101,13 @@ export class Collection {
     for (let id = 0; id < fields.count; id += 1) end = this.#field(id, end, item)
     out[end] = NEWLINE
     this.#end = end + 1
-    this.#rowOf.push(row)
-    this.#starts.push(start)
+    this.#rowOfItem.push(row)
+    this.#lineStarts.push(start)
     this.rows += 1
     if (this.#end - start > this.lineBytesMax) this.lineBytesMax = this.#end - start
   }
 
-  /** Writes a string without its quotes if it has no escapes. Writes any other value as the service sent it. */
+  /** Only strings without escapes are written without their quotes. */
   #field(id: number, at: number, { fields, loneSurrogates }: Item): number {
     const out = this.#out
     const { bytes } = this.#json
@@ -129,8 +129,7 @@ export class Collection {
     return end
   }
 
-  /** Records item ids: whole numbers of up to 15 digits, null for a missing id, and undefined for any other id. */
-  recordIds(ids: readonly (number | undefined | null)[]): void {
+  recordIds(ids: readonly ItemId[]): void {
     for (const id of ids) {
       if (id === undefined) this.#unsure = true
       else if (id !== null) this.#withId += 1
@@ -139,22 +138,22 @@ export class Collection {
   }
 
   drop(row: number): void {
-    while (this.rows > 0 && this.#rowOf.at(-1) === row) {
-      this.#rowOf.length -= 1
-      this.#end = this.#starts.pop() ?? 0
+    while (this.rows > 0 && this.#rowOfItem.at(-1) === row) {
+      this.#rowOfItem.length -= 1
+      this.#end = this.#lineStarts.pop() ?? 0
       this.rows -= 1
-      // `#withId` can still count items that were removed, so the load must check whether the ids are unique.
+      // `#withId` still counts the removed items.
       this.#unsure = true
     }
   }
 
-  /** Returns the items, one per line. The caller must release the buffer. */
+  /** The caller must release the buffer. */
   lines(pageIndex: number): Buffer {
     assert(this.#end <= this.#out.length, `the items of ${this.field} were written before`)
     bytesOfPreviousPage.set(this.#of, this.#end)
     const base = pageIndex * ROWS_A_PAGE
     for (let n = 0; n < this.rows; n += 1) {
-      writePadded(this.#out, this.#starts[n] as number, base + (this.#rowOf[n] as number))
+      writePadded(this.#out, this.#lineStarts[n] as number, base + (this.#rowOfItem[n] as number))
     }
     return this.#out.subarray(0, this.#end)
   }
@@ -167,7 +166,7 @@ export class Collection {
   }
 }
 
-function isDistinct(ids: readonly (number | undefined | null)[]): boolean {
+function isDistinct(ids: readonly ItemId[]): boolean {
   if (ids.length > COMPARED_MAX) {
     const known = ids.filter((id) => id !== null)
     return new Set(known).size === known.length

@@ -1,4 +1,4 @@
-/** Computes a digest (not cryptographic) that replaces a collection in its row. If an item changes, so does the row. */
+/** A row contains a digest of each collection, so a changed item changes the row. */
 import { CLOSE_ARRAY, CLOSE_OBJECT, COMMA, OPEN_ARRAY, OPEN_OBJECT, writeDigits } from './bytes.ts'
 
 export interface Digest {
@@ -12,7 +12,7 @@ const IN_OBJECT = Buffer.from('{"~":')
 /** The longest digest is `{"~":[2147483647,2147483647]}`. */
 export const DIGEST_CHARS_MAX = 2 * 10 + 3 + IN_OBJECT.length + 1
 
-/** Writes a digest as JSON, `[1,2]` for an array or `{"~":[1,2]}` for an object. Returns the position after it. */
+/** Writes `[1,2]` for an array or `{"~":[1,2]}` for an object. Returns the position after the digest. */
 export function writeDigest(out: Buffer, at: number, { first, second, isObject }: Digest): number {
   let end = at
   if (isObject) end += IN_OBJECT.copy(out, end)
@@ -50,7 +50,7 @@ function mixWord(state: number, word: number, factor: number): number {
   return (Math.imul((joined << 13) | (joined >>> 19), 5) + 0x38495ab5) | 0
 }
 
-/** The finalizer of MurmurHash3. Each bit of `state` influences all bits of the result. */
+/** The finalizer of MurmurHash3. */
 function mixBits(state: number): number {
   let h = Math.imul(state ^ (state >>> 16), 0x85ebca6b)
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)

@@ -36,7 +36,7 @@ export class MalformedJson extends Error {
 const DEPTH_MAX = 200
 /** A number with more digits than this may lose precision as a double. */
 const DOUBLE_DIGITS = 15
-/** If the exponent is above 290 or below −290, the number may be too large or too small for a double. */
+/** A number with a larger exponent may not fit in a double. */
 const DOUBLE_POWER_MAX = 290
 /** DuckDB writes smaller numbers with an exponent. Example: `1e-05`. */
 const DOUBLE_PLAIN_MIN = 1e-4
@@ -47,29 +47,27 @@ const WHOLE_DIGITS = 29
 const INT64_MIN = -(2n ** 63n)
 const INT64_MAX = 2n ** 63n - 1n
 
-/** For each byte value, 1 if a JSON string can contain the byte without an escape, otherwise 0. */
-const PLAIN = new Uint8Array(256).fill(1, 0x20)
-PLAIN[QUOTE] = 0
-PLAIN[BACKSLASH] = 0
+const NEEDS_NO_ESCAPE = new Uint8Array(256).fill(1, 0x20)
+NEEDS_NO_ESCAPE[QUOTE] = 0
+NEEDS_NO_ESCAPE[BACKSLASH] = 0
 
 export interface Splice {
-  /** Position in the page where `insert` replaces `remove` bytes. */
+  /** The position where `insert` replaces `remove` bytes. */
   readonly at: number
   readonly remove: number
   readonly insert: Buffer | Digest
 }
 
-/** Inserted before `\ud800` (half a surrogate pair), it turns the escape into ordinary text: `\\ud800`. */
+/** Turns the escape `\ud800`, half a surrogate pair, into ordinary text: `\\ud800`. */
 export const ONE_BACKSLASH = Buffer.from('\\')
 
-/** Returns how many bytes, at most, the splices (replacements) can add to the page. */
-export function spliceBytes(splices: readonly Splice[]): number {
+export function insertedBytesMax(splices: readonly Splice[]): number {
   let sum = 0
   for (const { insert } of splices) sum += insert instanceof Uint8Array ? insert.length : DIGEST_CHARS_MAX
   return sum
 }
 
-/** Copies the bytes from `from` to `to` with the sorted splices applied. Returns the position after the copy. */
+/** Copies bytes with the splices, which must be sorted. Returns the position after the copy. */
 export function copySpliced(
   { bytes, from, to }: { bytes: Buffer; from: number; to: number },
   { out, end }: { out: Buffer; end: number },
@@ -86,26 +84,26 @@ export function copySpliced(
   return at + bytes.copy(out, at, done, to)
 }
 
-/** Parses the bytes of one page. After a value, `kind` is its type. After a number, `whole` is also set. */
+/** Parses the bytes of one page. Most methods return the position after the parsed text. */
 export class JsonBytes {
   readonly bytes: Buffer
   readonly splices: Splice[] = []
-  /** Number of escapes (such as `\n`) in all strings so far. If it grows during a value, the value contains escapes. */
-  escapes = 0
+  /** If this number grows during a value, the value contains escapes. */
+  escapeCount = 0
   kind: Kinds = 0
   /** The last parsed number if it is whole and has at most 15 digits, otherwise NaN. */
   whole = Number.NaN
   readonly #textOpen: Buffer
   readonly #textClose = Buffer.from('"')
 
-  /** A number that a double can't store is written as a string that begins with `numberMark`, to keep its digits. */
+  /** A number that a double would change becomes a string that begins with `numberMark`. */
   constructor(bytes: Buffer, numberMark: string) {
     this.bytes = bytes
     this.#textOpen = Buffer.from(`"${numberMark}`)
   }
 
   dropSplices(from: number): void {
-    // Setting an array's length is slow even if the length does not change, so this tests the length first.
+    // Setting an array's length is slow, even if the length does not change.
     if (this.splices.length > from) this.splices.length = from
   }
 
@@ -113,12 +111,12 @@ export class JsonBytes {
     return new MalformedJson(at, this.bytes.length, expected)
   }
 
-  /** Skips white space. Replaces line breaks and tabs, which separate rows and columns in staged files, with blanks. */
+  /** Line breaks and tabs become blanks, because they separate rows and columns in staged files. */
   skipSpace(from: number): number {
     const bytes = this.bytes
     const end = bytes.length
     let i = from
-    // V8 runs a loop slower after a single read out of bounds, so this loop never reads after the last byte.
+    // A single read out of bounds would make V8 run this loop slower.
     while (i < end) {
       const c = bytes[i] as number
       if (c > 0x20) return i
@@ -150,7 +148,7 @@ export class JsonBytes {
     }
   }
 
-  /** Returns the bytes from `from` to `to` as text, with a second backslash before each lone surrogate. */
+  /** Returns text with a second backslash before each lone surrogate. */
   textOf(from: number, to: number, splices: readonly Splice[]): string {
     const loneSurrogates = splices
       .filter(({ at, insert }) => insert === ONE_BACKSLASH && at >= from && at < to)
@@ -166,7 +164,7 @@ export class JsonBytes {
     let i = at + 1
     while (i < end) {
       const c = bytes[i] as number
-      if (PLAIN[c] === 1) i += 1
+      if (NEEDS_NO_ESCAPE[c] === 1) i += 1
       else if (c === QUOTE) return i + 1
       else if (c === BACKSLASH) i = this.#escape(i)
       else throw this.malformed(i, 'no control character in a string')
@@ -175,10 +173,10 @@ export class JsonBytes {
   }
 
   #escape(at: number): number {
-    this.escapes += 1
+    this.escapeCount += 1
     const c = this.bytes[at + 1]
     if (c === LETTER_U) return this.#unicodeEscape(at)
-    // Besides u, JSON allows these characters after a backslash: " \ / b f n r t.
+    // After a backslash, JSON allows one of these characters: " \ / b f n r t u.
     if (c === QUOTE || c === BACKSLASH || c === 0x2f || c === 0x62 || c === 0x66 || c === 0x6e) return at + 2
     if (c === 0x72 || c === 0x74) return at + 2
     throw this.malformed(at + 1, 'an escape that JSON knows')
@@ -190,7 +188,7 @@ export class JsonBytes {
     const paired = unit < 0xdc00 && this.bytes[at + 6] === BACKSLASH && this.bytes[at + 7] === LETTER_U
     const low = paired ? this.#hex4(at + 8) : 0
     if (low >= 0xdc00 && low <= 0xdfff) return at + 12
-    // DuckDB would reject half a surrogate pair. The backslash turns `\ud800` into ordinary text.
+    // DuckDB rejects half a surrogate pair.
     this.splices.push({ at, remove: 0, insert: ONE_BACKSLASH })
     return at + 6
   }
@@ -259,7 +257,6 @@ export class JsonBytes {
     return true
   }
 
-  /** Returns whether the number is between -0.0001 and 0.0001 but not 0. DuckDB can print 0.00001 as `1e-05`. */
   #isTiny(at: number, pointAt: number, end: number): boolean {
     if (this.bytes[pointAt + 1] !== ZERO || this.bytes[pointAt + 2] !== ZERO) return false
     const value = Math.abs(Number(this.bytes.toString('latin1', at, end)))
@@ -318,7 +315,7 @@ export class JsonBytes {
     return i + 1
   }
 
-  /** Parses the comma or the byte `close` after a value. Returns the position of the next value, or of `close`. */
+  /** Returns the position of the next value or of the byte `close`. */
   next(at: number, close: number, whole: string): number {
     let i = this.skipSpace(at)
     if (this.bytes[i] === close) return i

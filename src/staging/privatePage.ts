@@ -4,7 +4,7 @@ import { type ActiveRule, itemRulesOf, type ObjectRules, type RowRules, ruleOf, 
 import { PAGES, type PageNames } from '../../schema/report.ts'
 import type { Secret } from '../secret.ts'
 import { CLOSE_ARRAY, CLOSE_OBJECT, LETTER_N, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './bytes.ts'
-import { copySpliced, JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
+import { copySpliced, JsonBytes, type Splice, insertedBytesMax } from './jsonBytes.ts'
 
 export interface PrivacyPlan {
   readonly answer: 'envelope' | 'array'
@@ -17,7 +17,7 @@ const NULL = Buffer.from('null')
 const REMEMBERED_MAX = 10_000
 const KEY_PRINT_LENGTH = 16
 
-/** Returns the hash that tables store. It is HMAC-SHA-256 of the original value, in hexadecimal. */
+/** Returns the hash that tables store instead of a private value. */
 export const keyedHash = (value: string, key: Secret): string =>
   createHmac('sha256', key.reveal()).update(value, 'utf8').digest('hex')
 
@@ -28,7 +28,6 @@ export const keyPrint = (key: Secret | undefined): string | undefined =>
 export class PrivatePages {
   readonly #plan: PrivacyPlan
   readonly #hashes = new Map<string, Buffer>()
-  /** The page that the method `of` is editing, and its edits so far. */
   #json!: JsonBytes
   #edits: Splice[] = []
 
@@ -50,7 +49,7 @@ export class PrivatePages {
     }
     const edits = this.#edits
     if (edits.length === 0) return bytes
-    const out = Buffer.allocUnsafe(bytes.length + spliceBytes(edits))
+    const out = Buffer.allocUnsafe(bytes.length + insertedBytesMax(edits))
     return out.subarray(0, copySpliced({ bytes, from: 0, to: bytes.length }, { out, end: 0 }, edits))
   }
 
@@ -83,13 +82,12 @@ export class PrivatePages {
     })
   }
 
-  /** Replaces a value with its hash or with null. A null reveals nothing, so it is kept. */
+  /** A null reveals nothing, so it is kept. */
   #apply(rule: ActiveRule, at: number): number {
     const { bytes } = this.#json
     const end = this.#json.value(at, 1)
     if (bytes[at] === LETTER_N) return end
     const written = bytes.toString('utf8', at, end)
-    // Strings are hashed without quotes and escapes. Other values are hashed as the service sent them.
     const original = () => (bytes[at] === QUOTE ? (JSON.parse(written) as string) : written)
     this.#edits.push({ at, remove: end - at, insert: rule === 'drop' ? NULL : this.#hash(original()) })
     return end

@@ -1,8 +1,8 @@
-/** Scans the bytes of a page once, without turning rows into JavaScript objects, which would need more memory. */
+/** Scans the bytes of a page without creating a JavaScript object for each row. */
 import { isUtf8 } from 'node:buffer'
 import { CLOSE_ARRAY, CLOSE_OBJECT, LETTER_N, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './bytes.ts'
 import type { CatalogField, ObjectCatalog, TrieNode } from './catalog.ts'
-import { Collection, type CollectionPage, ItemFields } from './childLines.ts'
+import { Collection, type CollectionPage, ItemFields, type ItemId } from './childLines.ts'
 import { digestOf } from './digest.ts'
 import { JsonBytes, ONE_BACKSLASH, type Splice } from './jsonBytes.ts'
 import { Kind, has } from '../plan/kinds.ts'
@@ -17,12 +17,12 @@ export type RowKey = number | string
 export interface ScanPlan {
   readonly answer: 'envelope' | 'array'
   readonly pages?: PageNames
-  /** The key fields in a row. Excludes the requested currency, which rows do not contain. Empty for audit entries. */
+  /** The key fields that rows contain. The requested currency is not in the rows. */
   readonly key: readonly string[]
-  /** The service's name of the deletion flag (`isDeleted`). Undefined if the report has no such flag. */
+  /** The deletion flag, such as `isDeleted`, if the report has one. */
   readonly flag?: string | undefined
   readonly catalog: ObjectCatalog
-  /** Prefix of numbers that are staged as text. It is random, so that no value from the service begins with it. */
+  /** Random prefix of numbers that are staged as text. */
   readonly numberMark: string
 }
 
@@ -36,7 +36,7 @@ export interface RejectedRow {
   readonly row: number
   readonly reason: string
   readonly text: string
-  /** The row's key, if it has one. Although the row is not stored, its key proves that the service has the row. */
+  /** The key proves that the service has the row, although the row is rejected. */
   readonly key?: RowKey | undefined
 }
 
@@ -47,10 +47,9 @@ export interface ScannedPage {
   readonly unflagged: readonly RowKey[]
   readonly rejected: readonly RejectedRow[]
   readonly stagedRows: number
-  /** Length of the longest row. DuckDB's reader needs to know the maximum. */
   readonly rowBytesMax: number
   readonly collections: readonly CollectionPage[]
-  /** Returns a line per row to load, numbered from `pageIndex × ROWS_A_PAGE`. The caller must release the buffer. */
+  /** Returns one line per row. The caller must release the buffer. */
   lines(pageIndex: number): Buffer
 }
 
@@ -73,7 +72,7 @@ export function scanPage(bytes: Buffer, plan: ScanPlan): ScannedPage {
   return slice.value
 }
 
-/** The last scan with each catalogue. The next scan waits for its end, because scans change the catalogue. */
+/** Scans change the catalogue, so each scan waits for the previous one. */
 const lastScans = new WeakMap<ObjectCatalog, Promise<unknown>>()
 
 /** Scans a page in slices, so that a large page does not delay timers or lease renewals. Throws `MalformedJson`. */
@@ -97,7 +96,7 @@ function slicesOf(bytes: Buffer, plan: ScanPlan): Generator<void, ScannedPage> {
 }
 
 const keyOf = (found: readonly RowKey[]): RowKey => (found.length === 1 ? (found[0] as RowKey) : JSON.stringify(found))
-/** Size of a slice. Scanning a slice takes two to five milliseconds, so other work does not have to wait long. */
+/** Scanning a slice takes two to five milliseconds. */
 const SLICE_BYTES = 256 * 1024
 
 const NO_SPLICES: readonly Splice[] = []
@@ -109,8 +108,7 @@ class PageScan {
   readonly #view: DataView
   readonly #plan: ScanPlan
   readonly #lines: StagedLines
-  /** The page's collections, indexed by field number. */
-  readonly #collections: (Collection | undefined)[] = []
+  readonly #collectionByField: (Collection | undefined)[] = []
   readonly #keys: RowKey[] = []
   readonly #unflagged: RowKey[] = []
   readonly #rejected: RejectedRow[] = []
@@ -141,7 +139,7 @@ class PageScan {
       rejected: this.#rejected,
       stagedRows: lines.rows,
       rowBytesMax: lines.rowBytesMax,
-      collections: this.#collections.filter((each) => each !== undefined).filter(({ rows }) => rows > 0),
+      collections: this.#collectionByField.filter((each) => each !== undefined).filter(({ rows }) => rows > 0),
       lines: (pageIndex) => lines.write(pageIndex),
     }
   }
@@ -164,7 +162,7 @@ class PageScan {
       i = json.next(i, CLOSE_OBJECT, 'the envelope')
     }
     if (!hasItems) throw json.malformed(at, 'an envelope with items')
-    // Null instead of rows can mean an empty list or a service failure, so null is accepted only with a total.
+    // Without a total, null instead of rows can mean that the service failed.
     if (nullItems !== undefined && this.#envelope.totalCount === undefined)
       throw json.malformed(nullItems, 'an array of rows')
     return i + 1
@@ -173,7 +171,7 @@ class PageScan {
   #envelopeField(name: string, at: number): number {
     const spliced = this.#json.splices.length
     const end = this.#json.value(at)
-    // The envelope's values are not written to files, so their splices (text replacements) are not needed.
+    // Values of the envelope are not staged.
     this.#json.dropSplices(spliced)
     const isCount = has(this.#json.kind, Kind.integer) && this.#json.whole >= 0
     if (isCount) {
@@ -236,7 +234,7 @@ class PageScan {
 
   #lastNode!: TrieNode
 
-  /** Scans the fields of an object. Sets `#lastNode` to the last field's node. Adds values of key fields to `found`. */
+  /** Scans a row, or an item of a collection if `found` is undefined. */
   #members(at: number, catalog: ObjectCatalog, found: RowKey[] | undefined): number {
     const json = this.#json
     const bytes = this.#bytes
@@ -269,14 +267,14 @@ class PageScan {
   #member(field: CatalogField, nameEnd: number, found: RowKey[] | undefined): number {
     const json = this.#json
     const at = json.colon(nameEnd)
-    const escapes = json.escapes
+    const escapesBefore = json.escapeCount
     let end: number
     if (this.#bytes[at] === QUOTE) {
       end = json.string(at)
       json.kind = textKind(this.#bytes, at, end)
     } else end = field.elements === undefined ? json.value(at, 1) : this.#collection(field, field.elements, at)
     field.kinds |= json.kind
-    if (found === undefined) this.#fields.record(field.id, at, json.escapes === escapes ? end : -end)
+    if (found === undefined) this.#fields.record(field.id, at, json.escapeCount === escapesBefore ? end : -end)
     if (json.kind !== Kind.null && (found === undefined ? field.name === CHILD_ID_FIELD : this.#isKey(field))) {
       const whole = Number.isNaN(json.whole) || !has(json.kind, Kind.integer) ? undefined : json.whole
       if (found === undefined) this.#id = whole
@@ -287,12 +285,11 @@ class PageScan {
 
   readonly #keyFields: (boolean | undefined)[] = []
 
-  /** Caches the result, because the scan calls this method for each field of each row. */
   #isKey({ id, name }: CatalogField): boolean {
     return (this.#keyFields[id] ??= this.#plan.key.includes(name))
   }
 
-  /** Writes a collection's items to separate lines. In the row, a non-empty collection is replaced by its digest. */
+  /** Moves the items to lines of their own and leaves a digest in the row. */
   #collection(field: CatalogField, elements: ObjectCatalog, at: number): number {
     const json = this.#json
     const opening = this.#bytes[at]
@@ -303,7 +300,7 @@ class PageScan {
     const end = opening === OPEN_OBJECT ? this.#item(field, elements, at) : this.#list(field, elements, at)
     json.dropSplices(spliced)
     if (this.#position > 0) {
-      this.#collections[field.id]?.recordIds(this.#ids)
+      this.#collectionByField[field.id]?.recordIds(this.#ids)
       json.splices.push({ at, remove: end - at, insert: digestOf(this.#view, at, end) })
     }
     json.kind = opening === OPEN_OBJECT ? Kind.object : Kind.array
@@ -320,9 +317,8 @@ class PageScan {
   }
 
   #position = 0
-  #ids: (number | undefined | null)[] = []
-  /** The item's `id`. It is a whole number of up to 15 digits, undefined for any other `id`, or null if missing. */
-  #id: number | undefined | null = null
+  #ids: ItemId[] = []
+  #id: ItemId = null
   readonly #fields = new ItemFields()
   readonly #surrogatesInItems: Splice[] = []
 
@@ -348,14 +344,13 @@ class PageScan {
       fields: this.#fields,
       loneSurrogates,
     }
-    const lines = (this.#collections[field.id] ??= new Collection(field, json))
+    const lines = (this.#collectionByField[field.id] ??= new Collection(field, json))
     lines.add(item)
     this.#position += 1
     this.#ids.push(this.#id)
     return end
   }
 
-  /** Records the rejected row as the service sent it. Removes the items of the row from the page's output. */
   #reject(
     reason: string,
     { from, to, spliced, key }: { from: number; to: number; spliced: number; key?: RowKey | undefined },
@@ -364,7 +359,7 @@ class PageScan {
     const splices = [...json.splices.slice(spliced), ...this.#surrogatesInItems]
     this.#rejected.push({ row: this.#rows, reason, text: json.textOf(from, to, splices), key })
     json.dropSplices(spliced)
-    for (const collection of this.#collections) collection?.drop(this.#lines.rows)
+    for (const collection of this.#collectionByField) collection?.drop(this.#lines.rows)
   }
 }
 

@@ -1,4 +1,4 @@
-/** Writes scanned rows and items to files. The files of one load are a segment, whose size is limited. */
+/** Writes scanned rows and items to files. A segment is all files of one load. */
 import { type FileHandle, mkdir, open, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { SyncError } from '../errors.ts'
@@ -12,15 +12,15 @@ import type { ScannedPage } from './scanPage.ts'
 export interface SpoolLimits {
   readonly loadRowsMax: number
   readonly loadBytesMax: number
-  /** The first load ends when it has this many bytes. The limit doubles with each later load, up to `loadBytesMax`. */
+  /** The limit doubles with each later load, up to `loadBytesMax`. */
   readonly firstLoadBytesMax?: number
-  /** Returns false while several pages must be in one load. Meanwhile, `add` keeps writing to a full segment. */
+  /** Returns false while the next page must be in the same load. */
   readonly cutsBetweenPages?: () => boolean
 }
 
 export interface PageTimes {
   readonly observedAt: Instant
-  /** When the service received the request, by its own clock, or slightly before. Shows which row version is newer. */
+  /** The service's clock when the request arrived, or slightly before. */
   readonly askedAt: Instant
 }
 
@@ -36,7 +36,7 @@ export interface StagedReject {
   readonly text: string
 }
 
-/** The items of one collection in one load, in a file of their own with one item per line. */
+/** A file with one line for each item of a collection. */
 export interface StagedCollection {
   readonly field: string
   readonly file: string
@@ -83,12 +83,12 @@ interface OpenSegment {
   readonly rejected: StagedReject[]
 }
 
-/** The `field` of a file that contains rows. For a file of a collection's items, `field` is the collection's name. */
+/** The `field` of the file that contains rows. */
 const ROWS = ''
 
 /** Each write appends to the end of the file, even after `takeBack` has shortened the file. */
 const APPENDING = 'a'
-/** If rows are longer than this, segments are smaller, because DuckDB has 2,048 rows in memory at once. */
+/** DuckDB has 2,048 rows in memory at once, so long rows need smaller segments. */
 const LONG_ROW_BYTES = 16 * 1024
 const LONG_ROWS_LOAD_BYTES = 16 * 1024 * 1024
 const FIRST_LOAD_BYTES_MAX = 64 * 1024 * 1024
@@ -123,17 +123,17 @@ export class Spool implements AsyncDisposable {
     })
   }
 
-  /** Removes the rows that were added to the open segment after `point`. Completed segments are kept. */
+  /** Removes rows that were added to the open segment after `point`. */
   takeBack(point: SpoolPoint): Promise<void> {
     return this.#inTurn(() => this.#shorten(point))
   }
 
-  /** Ends the segment if it is full. Call this once all pages that must be in one load have been added. */
+  /** Call this after the last page that belongs in the same load. */
   cutWhenFull(): Promise<void> {
     return this.#inTurn(() => this.#finishFullSegment())
   }
 
-  /** Returns the full segments that no earlier call has returned. The caller must remove their files. */
+  /** The caller must remove the files of the segments. */
   takeFull(): Segment[] {
     return this.#full.splice(0)
   }
@@ -199,7 +199,7 @@ export class Spool implements AsyncDisposable {
     const files = this.#open?.files ?? []
     const [rows] = files
     if (rows === undefined) return
-    // The first load is small, so that rows are stored soon. Later loads are larger, to fill DuckDB's row groups.
+    // The first load is small, so that rows are stored soon.
     const grown = Math.min(loadBytesMax, firstLoadBytesMax * 2 ** (this.#segments - 1))
     const bytesMax = rows.lineBytesMax > LONG_ROW_BYTES ? Math.min(grown, LONG_ROWS_LOAD_BYTES) : grown
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
@@ -216,7 +216,7 @@ export class Spool implements AsyncDisposable {
     const { field: _field, ids: _ids, lineBytesMax: rowBytesMax, ...rows } = first
     const collections = others.filter((collection) => collection.rows > 0)
     const { pages, rejected } = open
-    // A load needs a catalogue that does not change, so the segment gets a copy.
+    // Later scans change the catalogue, so the segment gets a copy.
     this.#full.push({
       ...rows,
       rowBytesMax,
@@ -248,9 +248,9 @@ async function startFile(path: string, files: OpenFile[], { field, ids }: Collec
   return started
 }
 
-/** Frees the memory of the buffer immediately. V8 would keep the lines of about ten pages until it collects garbage. */
+/** V8 would keep the lines of about ten pages until it collects garbage. */
 function release({ buffer }: Buffer): void {
-  // Node puts small buffers into one shared block of memory. Freeing the block would destroy other buffers.
+  // Small buffers share one block of memory, which other buffers still need.
   if (buffer instanceof ArrayBuffer && buffer.byteLength > Buffer.poolSize) buffer.transfer(0)
 }
 

@@ -1,23 +1,21 @@
-/** Writes a page's rows as lines for DuckDB. Replaces numbers and characters that DuckDB would change. */
+/** Writes a page's rows as lines that DuckDB reads. */
 import { ORDINAL_FIELD, ROWS_A_PAGE, SHAPE_FIELD } from '../plan/stagedNames.ts'
 import { CLOSE_OBJECT, COMMA, NEWLINE, DIGITS_MAX, writeDigits } from './bytes.ts'
-import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
+import { copySpliced, type JsonBytes, type Splice, insertedBytesMax } from './jsonBytes.ts'
 
 export interface StagedRow {
   /** Position of the row's `{`. `to` is the position after its `}`. */
   readonly from: number
   readonly to: number
   readonly shape: number
-  /** Index of the row's first splice (replacement of bytes) in `JsonBytes.splices`. */
   readonly firstSplice: number
 }
 
 const ORDINAL_LEAD = Buffer.from(`{"${ORDINAL_FIELD}":`)
 const SHAPE_LEAD = Buffer.from(`,"${SHAPE_FIELD}":`)
-/** Each line adds at most two fields (row number and shape number) and a line break to a row. */
 const LEAD_BYTES_MAX = ORDINAL_LEAD.length + SHAPE_LEAD.length + 2 * DIGITS_MAX + 2
 
-const addedBy = (splice: Splice): number => spliceBytes([splice]) - splice.remove
+const addedBy = (splice: Splice): number => insertedBytesMax([splice]) - splice.remove
 
 export class StagedLines {
   rowBytesMax = 0
@@ -44,7 +42,7 @@ export class StagedLines {
 
   write(pageIndex: number): Buffer {
     const { bytes, splices } = this.#json
-    const out = Buffer.allocUnsafeSlow(this.#bytes + this.#rows.length * LEAD_BYTES_MAX + spliceBytes(splices))
+    const out = Buffer.allocUnsafeSlow(this.#bytes + this.#rows.length * LEAD_BYTES_MAX + insertedBytesMax(splices))
     const base = pageIndex * ROWS_A_PAGE
     let end = 0
     for (let n = 0; n < this.#rows.length; n += 1) {

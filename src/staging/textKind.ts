@@ -3,7 +3,6 @@ import { Kind, type Kinds } from '../plan/kinds.ts'
 
 const NO_NUMBER = 100
 
-/** Returns the number that two bytes spell, or a number above 99 if one of them is not a digit. */
 function twoDigits(bytes: Buffer, from: number): number {
   const [tens, ones] = [(bytes[from] as number) - 0x30, (bytes[from + 1] as number) - 0x30]
   return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : NO_NUMBER
@@ -11,7 +10,7 @@ function twoDigits(bytes: Buffer, from: number): number {
 
 const FULL_DATE_TIME = '"2026-03-01T12:00:00"'.length - 1
 
-/** Returns `dateTime` for a string such as `2026-03-01T12:00:00Z`, with or without a zone. Otherwise returns `text`. */
+/** Returns `dateTime` for a string such as `2026-03-01T12:00:00Z`, otherwise `text`. */
 export function textKind(bytes: Buffer, at: number, end: number): Kinds {
   const last = end - 1
   if (last - at < FULL_DATE_TIME || bytes[at + 5] !== 0x2d || bytes[at + 11] !== 0x54) return Kind.text
@@ -36,7 +35,7 @@ function fractionEnd(bytes: Buffer, at: number): number {
   return i === at + 1 ? at : i
 }
 
-/** Returns whether the bytes from `at` to `last` are a valid zone: nothing, `Z`, or an offset such as `+02:00`. */
+/** A zone is empty, `Z`, or an offset such as `+02:00`. */
 function isZone(bytes: Buffer, at: number, last: number): boolean {
   if (at === last) return true
   if (at + 1 === last) return bytes[at] === 0x5a
