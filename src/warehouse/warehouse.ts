@@ -1,4 +1,4 @@
-/** The warehouse: a DuckDB file that only one process writes, or a shared lake. A process runs one load at a time. */
+/** The warehouse: a DuckDB file that only one process writes, or a shared lake. */
 import { countBooks, type CountBooks } from './load/counting.ts'
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
@@ -58,7 +58,7 @@ export interface WarehouseSettings {
   readonly lake?: LakePlace | undefined
   readonly publishBy?: PublishBy | undefined
   readonly around?: AroundStatement | undefined
-  /** Only for `tidemark move`: the old warehouse's `numberMark`. It is kept, because row hashes depend on it. */
+  /** The old warehouse's `numberMark` during `tidemark move`. Row hashes depend on it. */
   readonly movedFrom?: string | undefined
 }
 
@@ -95,7 +95,7 @@ interface OpenFile {
   readonly publishBy: PublishBy
   readonly spill: ReturnType<typeof spillFolderOf> | undefined
   readonly storage: LakePlace['storage']
-  /** Throws WAREHOUSE_MISSING if the file was removed or replaced. Undefined for a lake and for `:memory:`. */
+  /** Throws WAREHOUSE_MISSING if the file was removed or replaced. */
   readonly checkPlace: (() => Promise<void>) | undefined
 }
 
@@ -111,10 +111,9 @@ export class Warehouse implements AsyncDisposable {
   readonly #fences: Fences
   readonly #quiet: QuietLoads
   readonly #begun = new Map<string, RunRecord>()
-  /** Discovered columns by table. If undefined, the next load reads them from the warehouse. */
+  /** If undefined, the next load reads the columns from the warehouse. */
   #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]> | undefined
-  /** The report states that were stored last, without `now`. They are not stored again if nothing else changes. */
-  #recordedStates: string | undefined
+  #lastReportStates: string | undefined
   readonly #afterLoads = turns()
 
   private constructor(open: OpenFile) {
@@ -132,13 +131,13 @@ export class Warehouse implements AsyncDisposable {
     this.numberMark = numberMark
   }
 
-  /** Opens or creates the warehouse and migrates it. Throws WAREHOUSE_LOCKED, _CORRUPT, _NEWER, _MISSING and others. */
+  /** Opens or creates the warehouse and migrates it. */
   static async open(settings: WarehouseSettings): Promise<Warehouse> {
     const { path, memory, threads, lake, around, publishBy = 'blocks', movedFrom } = settings
     if (path !== ':memory:') makeFolderFor(path)
     const spill = path === ':memory:' ? undefined : spillFolderOf(path, movedFrom !== undefined)
     const options = { memory, threads, around, ...(spill === undefined ? {} : { spillDirectory: spill.own }) }
-    // The temporary file is named like a spill folder, so that the next process removes it if it is left over.
+    // The next process removes a leftover file with the name of a spill folder.
     if (lake === undefined && spill !== undefined) await makeFile(path, `${spill.own}.new`, options)
     const database = await (lake === undefined ? openFile(path, options) : openLake(lake, options))
     const isAlone = !database.isShared
@@ -150,7 +149,7 @@ export class Warehouse implements AsyncDisposable {
         if (isAlone) await stopDeadRuns(sql)
         return readNumberMark(sql)
       })
-      // Only one move at a time can fill a lake, so all other spill folders of moves are left over. Removes them.
+      // Only one move at a time can fill a lake, so other spill folders are leftovers.
       if (movedFrom !== undefined && !isAlone) await spill?.create({ isAlone: true })
       if (lake?.storage !== undefined) await claimFolder(database, lake.data, numberMark)
       const checkPlace = isAlone && path !== ':memory:' ? await watchFile(path) : undefined
@@ -162,7 +161,7 @@ export class Warehouse implements AsyncDisposable {
     }
   }
 
-  /** Commits one load after all earlier loads have ended. Throws FENCED, LOAD_REFUSED, DISK_FULL, WAREHOUSE_MEMORY. */
+  /** Commits one load after all earlier loads have ended. */
   load(input: LoadInput): Promise<LoadResult> {
     return this.#afterOtherLoads(async () => {
       const quiet = this.#quiet.add(input)
@@ -178,7 +177,7 @@ export class Warehouse implements AsyncDisposable {
 
   async #loadAlone(known: Omit<LoadPlace, 'database' | 'discovered'>, input: LoadInput): Promise<LoadResult> {
     const discovered = this.#discovered ?? (await discoveredColumns(this.#database))
-    // The next load reads the columns again if this one throws, because it may have been committed with new columns.
+    // If `load` throws, new columns may have been committed nevertheless.
     this.#discovered = undefined
     const place = { ...known, database: this.#database, discovered }
     const bytes = stagedBytes(input.segment)
@@ -193,17 +192,17 @@ export class Warehouse implements AsyncDisposable {
 
   /** Returns the run's right to commit. Earlier runs of the same kind and report lose their right. */
   takeFence(ask: FenceRequest): Promise<Fence> {
-    // Needs no transaction: the run's first commit writes the fence (fences.ts).
+    // The run's first commit writes the fence.
     if (!this.#database.isShared && ask.kind === 'incremental') return this.#fences.take(this.#database, ask)
     return this.#database.transaction(async (sql) => {
       const fence = await this.#fences.take(sql, ask)
-      // In a lake, an older run can still be active. It can't commit any more, so its state becomes `stopped`.
+      // An older run in another process can no longer commit, so it counts as stopped.
       if (this.#database.isShared) await stopDeadRuns(sql, ask)
       return fence
     })
   }
 
-  /** Keeps the record of a new run in memory. It is stored with the run's first load, or when the run ends. */
+  /** The record is stored with the run's first load, or when the run ends. */
   beginRun(run: Omit<RunRecord, 'state' | 'endedAt'>): void {
     this.#begun.set(run.runId, { ...run, state: 'running', endedAt: undefined })
   }
@@ -211,18 +210,18 @@ export class Warehouse implements AsyncDisposable {
   async recordRun(run: RunRecord): Promise<void> {
     this.#begun.delete(run.runId)
     await this.#database.transaction(async (sql) => {
-      // In a lake, another process may have taken over the run while this process was frozen.
+      // Another process may have taken over the run while this process was frozen.
       if (!this.#database.isShared || !(await isTakenOver(sql, run))) await recordRun(sql, run)
     })
   }
 
-  /** Records the states of reports. Can rename discovered columns, when a report's history is switched on. */
+  /** This can rename columns, because a history reserves some names. */
   async recordReportStates(states: readonly ReportStateRow[]): Promise<void> {
     const recorded = JSON.stringify(states, (field, value: unknown) => (field === 'now' ? undefined : value))
-    if (recorded === this.#recordedStates && !this.#database.isShared) return
-    this.#recordedStates = undefined
+    if (recorded === this.#lastReportStates && !this.#database.isShared) return
+    this.#lastReportStates = undefined
     await this.#changingColumns(undefined, (sql) => recordReportStates(sql, states))
-    this.#recordedStates = recorded
+    this.#lastReportStates = recorded
   }
 
   recordSkipped(place: { report: string; now: Instant } & WithFence, skipped: readonly SkippedRecord[]): Promise<void> {
@@ -245,7 +244,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#database.transaction((sql) => recordPause(sql, pause, now))
   }
 
-  /** Ends pauses and returns the names of their reports. With `onlyRefused`, keeps pauses that an operator set. */
+  /** `onlyRefused` keeps pauses that an operator set. */
   resume(reports: readonly ReportName[], which: { readonly onlyRefused?: boolean } = {}) {
     return this.#database.transaction((sql) => clearPauses(sql, reports, which))
   }
@@ -269,7 +268,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => this.#fenced(ending.fence, (sql) => endReconcile(sql, ending)))
   }
 
-  /** Makes the next runs read all rows again (load/reset.ts). Runs that are active now can no longer commit. */
+  /** Makes the next runs read all rows again. */
   reset(request: ResetRequest): Promise<number> {
     return this.#changingColumns(undefined, async (sql) => {
       for (const kind of ['incremental', 'backfill', 'reconcile'] as const) {
@@ -288,14 +287,13 @@ export class Warehouse implements AsyncDisposable {
     return this.#fenced(place.fence, (sql) => learnPagingProfile(sql, place, learnt))
   }
 
-  /** Publishes the copy for readers, unless the copy already contains the current state of the warehouse. */
   publish(to: string): Promise<PublishResult> {
-    // Readers open the lake itself, so a lake needs no published copy.
+    // Readers open the lake itself.
     if (this.#database.isShared) return Promise.resolve({ path: this.#database.path, replaced: false })
     return this.#afterOtherLoads(() => publish(this.#database, to, this.#open.publishBy))
   }
 
-  /** Runs one query. If a transaction is running, the query waits until the transaction ends. */
+  /** Waits until a running transaction has ended. */
   rows<T>(sql: string): Promise<T[]> {
     return this.#database.rows<T>(sql)
   }
@@ -304,12 +302,12 @@ export class Warehouse implements AsyncDisposable {
     return attachLake(this.#database, lake, as)
   }
 
-  /** Copies all tables of the attached database SOURCE to this warehouse. Throws MOVE_UNFINISHED if a copy differs. */
+  /** Copies all tables of the attached database SOURCE to this warehouse. */
   move(onTable: (table: MovedTable) => void): Promise<MovedTable[]> {
     return moveInto(this.#database, onTable)
   }
 
-  /** Returns whether the database still works. If not, it must be opened again. */
+  /** If this returns false, the warehouse must be opened again. */
   answers(): Promise<boolean> {
     return this.#database.rows('SELECT 1').then(
       () => !this.#database.isOutdated,
@@ -317,14 +315,14 @@ export class Warehouse implements AsyncDisposable {
     )
   }
 
-  /** Throws WAREHOUSE_CORRUPT if the file was found damaged, and WAREHOUSE_MISSING if it was removed or replaced. */
+  /** Throws if the file is damaged, removed or replaced. */
   async checkFile(): Promise<void> {
     if (this.#database.damage !== undefined) throw this.#database.damage
     await this.#open.checkPlace?.()
   }
 
   checkpoint(): Promise<void> {
-    // A lake has no file to checkpoint. `upkeep` limits its files instead.
+    // A lake has no file to checkpoint.
     if (this.#database.isShared) return Promise.resolve()
     return this.#afterOtherLoads(() => this.#database.exclusive((run) => checkpoint(this.#database, run)))
   }
@@ -333,12 +331,12 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => this.#database.transaction((sql) => trimBooks(sql, before)))
   }
 
-  /** Deletes files of aborted loads from object storage. A local directory is skipped: other programs may use it. */
+  /** Deletes files of aborted loads. Skips local directories, because other programs may use them. */
   async removeOrphans(): Promise<number> {
     return this.#open.storage ? this.#afterOtherLoads(() => removeOrphans(this.#database, LAKE)) : 0
   }
 
-  /** Runs the lake's upkeep. Loads can run between its steps. Returns undefined if the upkeep is not due. */
+  /** Other loads can run between the steps of the upkeep. */
   upkeep(options: UpkeepOptions): Promise<LakeUpkeep | undefined> {
     return keepLake((step) => this.#afterOtherLoads(() => this.#database.transaction(step)), options)
   }
@@ -361,7 +359,6 @@ export class Warehouse implements AsyncDisposable {
     return this.#fences.transact(this.#database, fence, work)
   }
 
-  /** Runs `work`, which may change columns, in a transaction. The next load then reads the discovered columns again. */
   #changingColumns<T>(fence: Fence | undefined, work: (sql: Sql) => Promise<T>): Promise<T> {
     return this.#afterOtherLoads(() => {
       this.#discovered = undefined

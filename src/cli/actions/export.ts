@@ -1,7 +1,7 @@
 /** `tidemark export`: writes the published copy's tables as files, and prints a summary. */
 import path from 'node:path'
 import { type ExportResult, exportTo } from '../../warehouse/publish/export.ts'
-import { SPILL } from '../../warehouse/publish/exportFolder.ts'
+import { SPILL_FOLDER } from '../../warehouse/publish/exportFolder.ts'
 import { counted, table } from '../layout.ts'
 import { openPublished } from '../../wiring/published.ts'
 import type { Action, CommandOptions } from '../shell.ts'
@@ -14,7 +14,7 @@ export const exportTables: Action<CommandOptions & { readonly to: string }> = as
   const { config, to } = options
   const reports = namedReports(names)
   const folder = path.resolve(cwd, to)
-  await using copy = await openPublished(config, { spillDirectory: path.join(folder, SPILL) })
+  await using copy = await openPublished(config, { spillDirectory: path.join(folder, SPILL_FOLDER) })
   using _ = onAbort(stop.signal, () => copy.interrupt())
   const exported = await exportTo(copy, { to: folder, reports, now: clock.now() })
   const { manifest, written, replaced } = exported

@@ -1,4 +1,4 @@
-/** Compares the rows that the service returned for a window with the readers' copy, by key and by a hash of values. */
+/** Compares the rows that the service returned for a window with the readers' copy. */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
 import { countOf, onlyRow, type Sql, name, names, sameSql, text, time } from '../database/sql.ts'
@@ -15,15 +15,15 @@ export interface Deviation {
 export interface WindowComparison {
   readonly rows: number
   readonly missing: Deviation
-  /** Rows that differ from the copy in values or deletion flag, except rows edited after the high-water mark. */
+  /** Rows with other values or another deletion flag, if they were not edited after the high-water mark. */
   readonly different: Deviation
   /** Rows of the published copy that were modified in the window, but that the service did not return. */
   readonly extra: Deviation
-  /** False if extra rows can't be found, because the report's rows have no modification time. */
+  /** False if the report has no modification time, so that no extra rows can be found. */
   readonly seesExtra: boolean
-  /** Number of rows in the published copy that the service did not return and that have no modification time. */
+  /** Number of rows in the published copy that were not returned and have no modification time. */
   readonly unmatched: number
-  /** Number of rows in the published copy, not counting deleted rows. */
+  /** Number of rows in the published copy that are not deleted. */
   readonly held: number
 }
 
@@ -39,7 +39,7 @@ export const READER_COPY = 'held_by_readers'
 
 export const attachSql = (file: string): string => `ATTACH ${text(file)} AS ${READER_COPY} (READ_ONLY)`
 
-/** Compares the readers' copy with this database, which has only the rows that the service returned for the window. */
+/** Compares the readers' copy with a database that contains only the returned rows. */
 export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWindow): Promise<WindowComparison> {
   const { report, scope } = window
   const table = `main.${name(report.name)}`
@@ -55,13 +55,12 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
   }
   const keyOf = (alias: string) => `concat_ws('/', ${names(report.key, alias)})`
   const stamp = stampSql(report, 'h')
-  // The copy may lack edits after `window.mark`, so rows with such an edit do not count as different. An event in the
-  // window can have such an edit, because events have two modification times (spec §4).
+  // The copy may lack edits that are newer than `window.mark`.
   const sentStamp = stampSql(report, 's') ?? 'NULL'
   const editedSince = `coalesce(${sentStamp} > ${time(window.mark)} AND coalesce(${sentStamp} > ${stamp ?? 'NULL'}, true), false)`
   const inWindow = `BETWEEN ${time(window.since)} AND ${time(window.until)}`
   const ownKeys = report.key.filter((column) => !report.asked.some((asked) => asked.column === column))
-  // The service has also returned the rejected rows, so their older versions in the copy are not extra rows.
+  // The service has returned rejected rows too, so they are not extra rows.
   const notSent = (rows: string) => `
     SELECT ${keyOf('h')} AS key FROM ${copy} h
     WHERE ${inScope('h')} AND NOT h.is_deleted AND ${rows} AND NOT EXISTS (FROM ${table} s WHERE ${same})

@@ -1,7 +1,4 @@
-/**
- * Copies the database argv[2] to argv[3], checks the copy, and prints a `CopyReport` (publish.ts) as JSON. The retired
- * copy is argv[4], or '' if none is kept. This is a separate process, because the writer must not open the file twice.
- */
+/** Copies the database argv[2] to argv[3] and prints a `CopyReport` (publish.ts). The retired copy is argv[4] or ''. */
 import { constants, rmSync } from 'node:fs'
 import { copyFile, open, rm } from 'node:fs/promises'
 import { damagedBlocks } from './duckdbFile.js'
@@ -9,7 +6,7 @@ import { isLocal, patchRetired } from './patchRetired.js'
 
 const [, , from = '', temporary = '', retired = ''] = process.argv
 
-// Standard input ends when the writer dies. Another process can then change the file, so this process stops copying.
+// Standard input ends when the writer dies. Another process may then change the file that is copied.
 process.stdin.on('end', () => {
   rmSync(temporary, { force: true })
   process.kill(process.pid, 'SIGKILL')

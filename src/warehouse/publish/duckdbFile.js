@@ -1,19 +1,15 @@
-/**
- * The format of a DuckDB file: three headers, and then blocks. Each header and each block begins with a checksum of its
- * other bytes. A wrong checksum shows damage. But two different blocks can have the same checksum, because it is an XOR
- * of the block's words. Example: a block with the words `a a` has the same checksum as a block with `b b`.
- */
+/** Reads the format of a DuckDB file: three headers, then blocks. Each of them begins with a checksum. */
 const HEADER_BYTES = 4_096
 export const HEADERS_BYTES = 3 * HEADER_BYTES
 const WORD_BYTES = 8
-/** Positions of three words in a header: the write counter, the number of blocks, and the block size. */
-const [ITERATION, BLOCKS, BLOCK_BYTES] = [1, 4, 5]
+/** Positions of words in a header. */
+const [WRITE_COUNTER, BLOCKS, BLOCK_BYTES] = [1, 4, 5]
 const BLOCK_BYTES_MAX = 262_144
 
 export const wordsOf = (/** @type {Buffer} */ bytes) =>
   new BigUint64Array(bytes.buffer, bytes.byteOffset, bytes.length / WORD_BYTES)
 
-/** Returns whether the first word is DuckDB's checksum of the others. `asUintN` makes V8 use fast 64-bit integers. */
+/** Returns whether the first word is DuckDB's checksum of the other words. */
 export function isSound(/** @type {BigUint64Array} */ words) {
   let sum = 5_381n
   for (let at = 1; at < words.length; at += 1)
@@ -21,15 +17,15 @@ export function isSound(/** @type {BigUint64Array} */ words) {
   return sum === words[0]
 }
 
-/** Reads the headers of a file. `blockBytes` is undefined if the headers are damaged or have an unknown format. */
+/** Reads the headers. `blockBytes` is undefined if they are damaged or have an unknown format. */
 export async function headersOf(/** @type {import('node:fs/promises').FileHandle} */ file) {
   const bytes = Buffer.from(new ArrayBuffer(HEADERS_BYTES))
   await file.read(bytes, 0, HEADERS_BYTES, 0)
   const main = bytes.subarray(0, HEADER_BYTES)
   const states = [1, 2].map((at) => wordsOf(bytes.subarray(at * HEADER_BYTES, (at + 1) * HEADER_BYTES)))
-  // DuckDB alternates between writing the second and the third header. When it opens the file, it uses the newer one.
+  // DuckDB writes the second and the third header in turn, and uses the newer one.
   const [newer = new BigUint64Array()] = states.toSorted((a, b) =>
-    (b[ITERATION] ?? 0n) > (a[ITERATION] ?? 0n) ? 1 : -1,
+    (b[WRITE_COUNTER] ?? 0n) > (a[WRITE_COUNTER] ?? 0n) ? 1 : -1,
   )
   const blockBytes = Number(newer[BLOCK_BYTES])
   const isKnown =
@@ -37,7 +33,7 @@ export async function headersOf(/** @type {import('node:fs/promises').FileHandle
   return { bytes, main, blockBytes: isKnown ? blockBytes : undefined, blocks: Number(newer[BLOCKS]) }
 }
 
-/** Returns the numbers of blocks with a wrong checksum, or [-1] if the headers are damaged or in an unknown format. */
+/** Returns the numbers of blocks with a wrong checksum, or [-1] if the headers cannot be used. */
 export async function damagedBlocks(/** @type {import('node:fs/promises').FileHandle} */ file) {
   const { blockBytes, blocks } = await headersOf(file)
   if (blockBytes === undefined) return [-1]

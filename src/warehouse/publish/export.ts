@@ -1,4 +1,4 @@
-/** Writes the published copy as Parquet files. Keeps replaced files until the next export, in case readers use them. */
+/** Writes the published copy as Parquet files. */
 import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type ReportName, reportOf } from '../../../schema/index.ts'
@@ -22,12 +22,12 @@ export interface ExportOrder {
 export interface ExportResult {
   readonly to: string
   readonly manifest: Manifest
-  /** False if the folder already contained this state of the copy, so that no file was written. */
+  /** False if the folder already contained this state of the copy. */
   readonly replaced: boolean
   readonly written: ReadonlySet<string>
 }
 
-/** Exports the published copy. After EXPORT_REFUSED, EXPORT_FAILED or DISK_FULL, the previous export stays readable. */
+/** Exports the published copy. After an error, the previous export stays readable. */
 export async function exportTo(database: Database, order: ExportOrder): Promise<ExportResult> {
   const { to } = order
   try {
@@ -92,7 +92,7 @@ async function writeExport(database: Database, ready: ReadyExport): Promise<Expo
     reports: [...reports],
     marks: await marksOf(database),
     tables,
-    // Readers of the old manifest can still open the replaced files, so these files are kept.
+    // Readers of the old manifest can still open the replaced files.
     retired: replaced.length === 0 ? (before?.retired ?? []) : replaced,
   }
   // The names of new files survive a power failure only if their folders are flushed.
@@ -103,7 +103,7 @@ async function writeExport(database: Database, ready: ReadyExport): Promise<Expo
   return { to, manifest, replaced: true, written }
 }
 
-/** An audit report has a mark for each record, so only its newest mark is returned. */
+/** Audit reports have one mark per record, so only the newest mark is exported. */
 async function marksOf(sql: Sql): Promise<Manifest['marks']> {
   const rows = await sql.rows<{ report: string; scope: string; mark: string; value: Instant }>(`
     SELECT report, CASE WHEN mark = 'since' THEN '' ELSE scope END AS scope, mark, epoch_us(max(value)) AS value

@@ -1,4 +1,4 @@
-/** Manages an export's folder, which must be empty or contain the marker of an earlier export. */
+/** An export writes only to an empty folder or to the folder of an earlier export. */
 import { link, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -9,11 +9,10 @@ import { MANIFEST } from './exportManifest.ts'
 
 const MARKER = '.tidemark-export'
 const LOCK = '.tidemark-export.lock'
-/** Where DuckDB, while sorting, writes data that does not fit into memory. */
-export const SPILL = '.tidemark-export.spill'
+export const SPILL_FOLDER = '.tidemark-export.spill'
 const MARKER_TEXT = `This folder is written by "tidemark export". ${MANIFEST} names the files that belong together; other files come and go.\n`
 
-/** Creates and locks the folder; disposal unlocks it. Throws EXPORT_REFUSED if it is locked or has unrelated files. */
+/** Creates the folder and locks it until disposal. Throws EXPORT_REFUSED if it is locked or has other files. */
 export async function claimFolder(to: string): Promise<AsyncDisposable> {
   makeFolder(to)
   await checkOwn(to)
@@ -65,9 +64,9 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Removes export files that are not in `kept`: those of killed exports, and those that only old manifests name. */
+/** Removes export files that are not in `kept`. */
 export async function removeStrays(to: string, kept: readonly string[]): Promise<void> {
-  await rm(join(to, SPILL), { recursive: true, force: true })
+  await rm(join(to, SPILL_FOLDER), { recursive: true, force: true })
   await removeTemporaryFiles(join(to, MANIFEST))
   const keptFiles = new Set(kept.map((file) => join(to, file)))
   for (const entry of await readdir(to, { withFileTypes: true, recursive: true })) {
@@ -76,7 +75,7 @@ export async function removeStrays(to: string, kept: readonly string[]): Promise
   }
 }
 
-/** Converts an export's error to DISK_FULL or EXPORT_FAILED. Returns Tidemark's other errors unchanged. */
+/** Converts unexpected errors to DISK_FULL or EXPORT_FAILED. */
 export function exportFailed(to: string, thrown: unknown): SyncError {
   const known = asSyncError(thrown)
   const isFull = known.code === 'DISK_FULL' || /ENOSPC/.test(known.message)

@@ -1,4 +1,4 @@
-/** The manifest of an export. Readers open only files that it names, so a new manifest replaces all tables at once. */
+/** Readers open only files that the manifest names, so a new manifest replaces all tables at once. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -7,9 +7,9 @@ import { SyncError } from '../../errors.ts'
 export const MANIFEST = 'manifest.json'
 
 const File = z.object({
-  /** The path relative to the manifest's folder, with `/` as the separator on every system. */
+  /** The path relative to the manifest's folder. */
   path: z.string(),
-  /** The range of keys in the file, including both ends. Example: `0-99999`. Empty for a table without rows. */
+  /** The range of keys in the file. Example: `0-99999`. */
   keys: z.string(),
   rows: z.number(),
   deleted: z.number(),
@@ -23,7 +23,7 @@ const Table = z.object({
   report: z.string(),
   comment: z.string(),
   columns: z.array(z.object({ name: z.string(), type: z.string(), comment: z.string() })),
-  /** The table is divided into files by ranges of the key column `column`. Each range has `width` keys. */
+  /** Each file has the rows with a range of `width` keys in the key column `column`. */
   partition: z.object({ column: z.string(), width: z.string() }),
   rows: z.number(),
   bytes: z.number(),
@@ -46,7 +46,7 @@ const ManifestShape = z.object({
   reports: z.array(z.string()),
   marks: z.array(z.object({ report: z.string(), scope: z.string(), mark: z.string(), value: z.string() })),
   tables: z.array(Table),
-  /** Files named only by an earlier manifest. Readers of that manifest can still open these files. */
+  /** Files that only an earlier manifest names. */
   retired: z.array(z.string()),
 })
 

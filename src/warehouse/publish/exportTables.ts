@@ -11,12 +11,12 @@ import { storedPrivacyRules } from '../books/coverage.ts'
 import { countOf, type Sql, name, names, text } from '../database/sql.ts'
 import type { ExportedFile, ExportedTable } from './exportManifest.ts'
 
-/** Minimum number of keys in a range. A range of this size makes a file of several megabytes. */
+/** A range of this many keys makes a file of several megabytes. */
 const WIDTH_MIN = 100_000n
 const WIDTH_GROWTH = 10n
-/** When the export chooses a width, it makes the ranges wider until the table has at most this many ranges. */
+/** A new width divides a table into at most this many ranges. */
 const RANGES_WANTED_MAX = 200
-/** If a table has more ranges than this, the export chooses a new width and rewrites all of the table's files. */
+/** A table with more ranges gets a new width, and all its files are written again. */
 const RANGES_MAX = 1_000
 
 export interface ReportExport {
@@ -27,20 +27,19 @@ export interface ReportExport {
   readonly before: ReadonlyMap<string, ExportedTable>
 }
 
-/** A table, or the view of all its versions, and how it is divided into files. */
 interface DividedTable {
   readonly stored: CatalogueTable
   readonly column: string
   readonly width: bigint
   readonly key: readonly string[]
-  /** New privacy rules remove values without changing load numbers, so fingerprints include the rules as well. */
+  /** New privacy rules remove values but do not change load numbers, so fingerprints include the rules. */
   readonly rules: readonly string[]
 }
 
 export async function exportReport(sql: Sql, given: ReportExport): Promise<ExportedTable[]> {
   const { name: report, children, key, ...table } = tableOf(given.report)
   const numbers = [...table.asked, ...table.fields].filter(({ type }) => type === 'BIGINT').map((each) => each.name)
-  // Divides by the last number in the key, the record's own. New records get high numbers, so old ranges seldom change.
+  // New records get high numbers, so the files of old records seldom change.
   const column = key.findLast((each) => numbers.includes(each) && each !== ENTRY_NUMBER.name)
   assert(column !== undefined, `${report} has no number in its key`)
   const known = given.before.get(report)?.partition
@@ -59,15 +58,15 @@ export async function exportReport(sql: Sql, given: ReportExport): Promise<Expor
 
 async function widthOf(sql: Sql, { report, column }: { report: string; column: string }, known: bigint | undefined) {
   const ranges = (width: bigint) =>
-    countOf(sql, `(SELECT DISTINCT ${rangeSql(column, width)} FROM main.${name(report)})`)
+    countOf(sql, `(SELECT DISTINCT ${rangeStartSql(column, width)} FROM main.${name(report)})`)
   if (known !== undefined && (await ranges(known)) <= RANGES_MAX) return known
   let width = WIDTH_MIN
   while ((await ranges(width)) > RANGES_WANTED_MAX) width *= WIDTH_GROWTH
   return width
 }
 
-/** Returns SQL that computes the first key of a row's range. The SQL is also correct for negative keys. */
-function rangeSql(column: string, width: bigint): string {
+/** The SQL is also correct for negative keys. */
+function rangeStartSql(column: string, width: bigint): string {
   const key = `${name(column)}::HUGEINT`
   return `(${key} - ((${key} % ${width}) + ${width}) % ${width})`
 }
@@ -101,10 +100,10 @@ interface Range extends Omit<ExportedFile, 'path' | 'bytes'> {
   readonly condition: string
 }
 
-/** Returns the ranges that have rows. A table without rows has one range, whose file contains only the columns. */
+/** A table without rows has one range, whose file contains only the columns. */
 async function rangesOf(sql: Sql, { stored, column, width, rules }: DividedTable): Promise<Range[]> {
   const layout = [stored.columns.map(({ name, type }) => `${name} ${type}`).join(), ...rules].join('\n')
-  // A version that ends keeps its load number, so the fingerprint also includes the times of validity.
+  // A version that ends keeps its load number, so the fingerprint includes times of validity.
   const validity = ', count(_valid_to), sum(epoch_us(_valid_from)), sum(epoch_us(_valid_to))'
   const rows = await sql.rows<Record<'first' | 'low' | 'high' | 'state', string> & Pick<Range, 'rows' | 'deleted'>>(`
     SELECT "~low"::VARCHAR AS first, min(${name(column)})::VARCHAR AS low, max(${name(column)})::VARCHAR AS high,
@@ -112,7 +111,7 @@ async function rangesOf(sql: Sql, { stored, column, width, rules }: DividedTable
       concat_ws('/', count(*), count(*) FILTER (is_deleted), max(_load_id), sum(_load_id), bit_xor(_row_hash)${
         stored.schema === 'history' ? validity : ''
       }) AS state
-    FROM (SELECT *, ${rangeSql(column, width)} AS "~low" FROM ${sourceOf(stored)})
+    FROM (SELECT *, ${rangeStartSql(column, width)} AS "~low" FROM ${sourceOf(stored)})
     GROUP BY "~low" ORDER BY "~low"`)
   const fingerprint = (state: string) => fingerprintOf(`${layout}\n${state}`)
   if (rows.length === 0) return [{ keys: '', rows: 0, deleted: 0, fingerprint: fingerprint(''), condition: 'true' }]

@@ -1,7 +1,7 @@
 /**
- * Updates the retired copy, which is the file that was published before the current copy. Only blocks that differ
- * from the warehouse are written. All bytes are compared, because different blocks can have the same checksum.
- * If another process can still read the retired copy, nothing is written. The whole warehouse is then copied instead.
+ * Turns the retired copy, which is the previously published file, into a copy of the warehouse. Writes only blocks that
+ * differ. Compares all bytes, because different blocks can have the same checksum. Never writes to a file that another
+ * process can still read.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,18 +15,16 @@ import { HEADERS_BYTES, headersOf, isSound, wordsOf } from './duckdbFile.js'
 
 /** The `statfs` types of ext4, XFS, Btrfs, F2FS, ZFS and tmpfs: no other machine can have opened their files. */
 const LOCAL = new Set([0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0x2fc12fc1, 0x01021994])
-/** The file format of Tidemark's warehouses, and the size of its blocks. */
 const [STORAGE_VERSION, BLOCK_BYTES] = [67n, 262_144]
-/** Positions in the main header: the letters DUCK, the version, and the flags, one of which means encryption. */
+/** Byte positions in the main header. */
 const [MAGIC, VERSION, FLAGS, FLAGS_END] = [8, 12, 20, 52]
 const PIECE_BYTES = 4 * BLOCK_BYTES
 /**
- * A Perl program, because Node can't request a lease. It requests a write lease on the file with descriptor 3. The
- * kernel refuses the lease if another process has the file open. While the lease lasts, a process that opens the file
- * must wait until the patch has ended. In this program, 1024 means F_SETLEASE, and 1 means F_WRLCK.
+ * Node can't request a lease, so a Perl program requests a write lease on the file with descriptor 3.
+ * The kernel refuses the lease if another process has the file open. Until the patch has ended, the kernel makes all
+ * processes wait that open the file. 1024 is F_SETLEASE, and 1 is F_WRLCK.
  */
 const LEASE_PROGRAM = 'open(F, "+<&=", 3) && fcntl(F, 1024, 1) or die'
-/** Time limit for the lease program, which normally needs only a few milliseconds. */
 const LEASE_MS_MAX = 5_000
 
 export const isLocal = async (/** @type {string} */ file) => LOCAL.has((await statfs(dirname(file))).type)
@@ -68,7 +66,7 @@ async function refusal(/** @type {FileHandle} */ source, /** @type {FileHandle} 
 
 const hasOneLink = async (/** @type {FileHandle} */ file) => (await file.stat()).nlink === 1
 
-/** Returns true if the kernel granted the lease. The lease lasts until the file is closed. */
+/** The lease lasts until the file is closed. */
 async function isLeased(/** @type {FileHandle} */ file) {
   const stdio = /** @type {const} */ (['ignore', 'ignore', 'ignore'])
   const perl = spawn('perl', ['-e', LEASE_PROGRAM], {
@@ -80,7 +78,7 @@ async function isLeased(/** @type {FileHandle} */ file) {
   return code === 0
 }
 
-/** Writes the headers and each block that differs, and flushes the file. A damaged block is never written. */
+/** Never writes a damaged block. */
 async function patch(/** @type {FileHandle} */ source, /** @type {FileHandle} */ target) {
   const { size, mode } = await source.stat()
   const { bytes, blocks } = await headersOf(source)
@@ -89,7 +87,7 @@ async function patch(/** @type {FileHandle} */ source, /** @type {FileHandle} */
   const [fresh, old] = [Buffer.from(new ArrayBuffer(PIECE_BYTES)), Buffer.from(new ArrayBuffer(PIECE_BYTES))]
   let written = 0
   for (let at = HEADERS_BYTES; at < size; at += PIECE_BYTES) {
-    // Synchronous reads are faster, but block the program. This pause lets the program notice its parent's death.
+    // Synchronous reads block other events, such as the end of the parent process.
     await otherEvents()
     const length = Math.min(
       readSync(source.fd, fresh, 0, PIECE_BYTES, at),

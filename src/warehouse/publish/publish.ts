@@ -1,7 +1,6 @@
 /**
- * Publishes the warehouse as a file that readers open. A child process copies the warehouse: if this process opened and
- * closed the file again, DuckDB would lose its lock. The previous copy is kept as the retired copy, to which the next
- * publication writes only changed blocks.
+ * Publishes the warehouse as a file that readers open. A child process copies the file: if this process opened and
+ * closed the file again, DuckDB would lose its lock.
  */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -19,14 +18,14 @@ import { name, onlyRow } from '../database/sql.ts'
 import { commentForReaders } from './publishComments.ts'
 
 const COPY_PROGRAM = fileURLToPath(new URL('./copyFile.js', import.meta.url))
-/** Time limit for one copy. Even a slow disk copies several gigabytes in this time. */
+/** Even a slow disk copies several gigabytes in this time. */
 const COPY_MS_MAX = 30 * MINUTE_MS
 const READER_MEMORY = '256MB'
 
-/** The setting `publish_by`: write only changed blocks where that is safe, or always the whole file. */
+/** The setting `publish_by`: `blocks` writes only changed blocks where this is safe. */
 export type PublishBy = 'blocks' | 'whole'
 
-/** How a copy was made: `reflink` shares disk blocks, `blocks` patches the retired copy, `whole` copies everything. */
+/** `reflink` shares disk blocks with the warehouse, and `blocks` patches the retired copy. */
 export interface CopyWay {
   readonly way: 'reflink' | 'blocks' | 'whole'
   readonly blocks?: number
@@ -34,37 +33,36 @@ export interface CopyWay {
 }
 
 interface CopyReport extends CopyWay {
-  /** Numbers of blocks with a wrong checksum; -1 means the headers. */
+  /** Numbers of blocks with a wrong checksum. -1 means the headers. */
   readonly damaged: readonly number[]
   readonly keepsRetired: boolean
 }
 
 export interface PublishResult {
   readonly path: string
-  /** False if the copy was already up to date, so that no new copy was made. */
+  /** False if the copy was already up to date. */
   readonly replaced: boolean
   readonly copied?: CopyWay
 }
 
-/** Publishes a copy. Keeps the old copy on PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED or WAREHOUSE_CORRUPT. */
+/** Publishes a copy. After an error, the previous copy stays readable. */
 export async function publish(database: Database, to: string, by: PublishBy): Promise<PublishResult> {
   if (database.damage !== undefined) throw database.damage
   const place = await placeFor(to, database.path)
   const state = await stateOf(database)
-  // Opening the copy takes longer than copying a few changed blocks, so it is opened only if it may be up to date.
-  const mayBeEqual = existsSync(place) && (published.get(database) ?? state) === state
+  // Opening the copy is slow, so it is opened only if it may be up to date.
+  const mayBeEqual = existsSync(place) && (lastPublishedState.get(database) ?? state) === state
   if (mayBeEqual && (await stateOfFile(place)) === state) return { path: to, replaced: false }
   await database.transaction(commentForReaders)
   const copied = await database.exclusive(async (run) => {
     await checkpoint(database, run)
     return copyInto(database.path, place, by)
   })
-  published.set(database, state)
+  lastPublishedState.set(database, state)
   return { path: to, replaced: true, copied }
 }
 
-/** The state that this process published last. */
-const published = new WeakMap<Database, string>()
+const lastPublishedState = new WeakMap<Database, string>()
 
 async function placeFor(to: string, warehouse: string): Promise<string> {
   try {
@@ -82,7 +80,7 @@ async function placeFor(to: string, warehouse: string): Promise<string> {
   )
 }
 
-/** Returns the file that a symbolic link points to, so that publishing replaces the file and not the link. */
+/** Publishing must replace the file behind a symbolic link, and not the link. */
 async function behindLinks(path: string): Promise<string> {
   try {
     return await realpath(path)
@@ -93,7 +91,7 @@ async function behindLinks(path: string): Promise<string> {
   }
 }
 
-/** Returns text that changes whenever the tables or the state of runs do. A copy with the same text is up to date. */
+/** Returns text that is the same for a warehouse and for an up-to-date copy. */
 export const stateOf = async (database: Database): Promise<string> =>
   (await onlyRow<{ state: string }>(database, STATE)).state
 
@@ -113,17 +111,17 @@ async function stateOfFile(path: string): Promise<string | undefined> {
   }
 }
 
-/** Copies `from` to `to` and checks the copy. Throws PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED, WAREHOUSE_CORRUPT. */
+/** Copies `from` to `to` and checks the copy. */
 export function copyInto(from: string, to: string, by: PublishBy = 'blocks'): Promise<CopyWay> {
   const retired = join(dirname(to), `.${basename(to)}.retired`)
   return replaceFile(to, async (temporary) => {
     const given = [COPY_PROGRAM, from, temporary, by === 'whole' ? '' : retired]
     const { stdout } = await promisify(execFile)(process.execPath, given, { timeout: COPY_MS_MAX })
     const { damaged, keepsRetired, ...copied } = JSON.parse(stdout) as CopyReport
-    // A wrong checksum is harmless in an unused block. `readWhole` fails only if a block with rows is damaged.
+    // A wrong checksum is harmless in a block that DuckDB does not use.
     if (damaged.length > 0) await readWhole(temporary, { from, damaged })
     await rm(retired, { force: true })
-    // This link keeps the replaced file as the retired copy. Without it, the next publication copies the whole file.
+    // With the replaced file, the next publication needs to write only changed blocks.
     if (keepsRetired) await link(to, retired).catch(() => undefined)
     return copied
   }).catch((error: unknown) => {
@@ -131,7 +129,6 @@ export function copyInto(from: string, to: string, by: PublishBy = 'blocks'): Pr
   })
 }
 
-/** Reads all rows of the copy at `path`. If this fails, throws WAREHOUSE_CORRUPT for the warehouse `from`. */
 async function readWhole(path: string, { from, damaged }: { from: string; damaged: readonly number[] }): Promise<void> {
   try {
     await using copy = await Database.open(path, { readOnly: true, memory: READER_MEMORY })

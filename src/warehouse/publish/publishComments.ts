@@ -13,7 +13,6 @@ export async function commentForReaders(sql: Sql): Promise<void> {
 
 const rowOf = (...values: readonly string[]): string => `(${values.map(text).join(', ')})`
 
-/** Computed for each publication, because the setting `reports_from` adds reports after this module is loaded. */
 const documented = () =>
   reports
     .map(tableOf)
@@ -23,7 +22,6 @@ const documented = () =>
 
 const quoted = (column: string): string => `'"' || replace(${column}, '"', '""') || '"'`
 
-/** Returns SQL that selects missing or outdated comments: `target` (as written after `COMMENT ON`) and the new text. */
 const outdatedSql = (): string => `
   WITH first_seen AS (
     SELECT table_name, column_name, min(load_id) AS load_id, min_by(changed_at, load_id) AS changed_at

@@ -10,12 +10,12 @@ import { discoveredColumns, retype } from './tables.ts'
 
 export interface PrivacyChange {
   readonly report: Declaration
-  /** The part with new privacy rules: a currency, an entity's records (`3:` for entity 3), or '' for all rows. */
+  /** A currency, an entity such as `3:`, or an empty text for all rows. */
   readonly scope: string
   readonly now: NewlyPrivate
 }
 
-/** Removes newly private values. Returns false if `now` is empty. Throws CONFIG_INVALID if a rule has no effect. */
+/** Removes newly private values. Returns false if there are none. */
 export async function forgetValues(sql: Sql, { report, scope, now }: PrivacyChange): Promise<boolean> {
   if (now.columns.length === 0 && !now.payload) return false
   const table = tableOf(report)
@@ -39,7 +39,7 @@ function scopeCondition(report: Declaration, scope: string): string {
   return `${name(first.column)}::VARCHAR = ${text(scope.replace(/:$/, ''))}`
 }
 
-/** Returns the assignments that remove values, and the columns that become VARCHAR, because they must store a hash. */
+/** Columns in `toText` become VARCHAR, because they must store a hash. */
 async function columnsToEmpty(
   sql: Sql,
   { table, target, now }: { table: ReportTable; target: string; now: NewlyPrivate },
@@ -62,7 +62,7 @@ async function columnsToEmpty(
   return { sets: [...emptied, '_row_hash'].map((column) => `${column} = NULL`), toText }
 }
 
-/** Throws CONFIG_INVALID for a rule with a numbered column, such as `name_2`, because it would remove nothing. */
+/** A rule with a numbered column, such as `name_2`, would remove nothing. */
 function rejectNumberedColumn(
   column: Pick<DiscoveredColumn, 'name' | 'field'>,
   { prefix, names }: { readonly prefix: string; readonly names: readonly string[] },

@@ -1,4 +1,4 @@
-/** Creates tables, comments and views, and changes columns. Creates the views again each time columns change. */
+/** Creates tables with their comments and views, and changes columns. */
 import type { ChildTable, Column, ReportTable } from '../../../schema/tables.ts'
 import { CHILD_COLUMNS, SYSTEM_COLUMNS, tableOf } from '../../../schema/tables.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -15,7 +15,6 @@ export const reportColumns = (table: ReportTable): Column[] => [...table.asked, 
 
 export const childColumns = (table: ReportTable) => [...parentKeyColumns(table), ...CHILD_COLUMNS, ...SYSTEM_COLUMNS]
 
-/** Returns a report's table and its child tables, with the columns that each table has when it is created. */
 const tablesWithColumns = (table: ReportTable) => [
   { ...table, columns: reportColumns(table) },
   ...table.children.map((child) => ({ ...child, columns: childColumns(table) })),
@@ -27,13 +26,12 @@ export const countColumns = (report: Declaration, discovered: ReadonlyMap<string
     ...(discovered.get(table) ?? []),
   ]).length
 
-/** Returns SQL for a row's modification time: the first column of `newerBy` that is in `columns` and is not NULL. */
+/** Returns SQL for a row's modification time. */
 export function stampSql({ newerBy }: Declaration, alias: string, columns = newerBy): string | undefined {
   const stamps = newerBy.filter((column) => columns.includes(column)).map((column) => `${alias}.${name(column)}`)
   return stamps.length > 1 ? `coalesce(${stamps.join(', ')})` : stamps[0]
 }
 
-/** Compression by column name. All other columns use DuckDB's default. */
 type Compression = Readonly<Record<string, string>>
 
 export async function createTables(sql: Sql, tables: readonly ReportTable[], compressed: Compression): Promise<void> {
@@ -63,7 +61,7 @@ async function createTable(sql: Sql, table: NewTable, compressed: Compression): 
     ${viewSql(table.name)}`)
 }
 
-/** Changes columns of a table. Call this before the transaction writes rows, because DuckDB rejects later changes. */
+/** Changes columns of a table. DuckDB refuses this in a transaction that has written rows. */
 export async function applyChanges(
   sql: Sql,
   { report, table, newValue = (oldColumn, { type }) => `${oldColumn}::${type}` }: Conversion,
@@ -85,10 +83,9 @@ export async function applyChanges(
   if (kept.length > 0) await remakeHistoryView(sql, report, table)
 }
 
-/** Returns SQL that converts a column's value to its new type. `oldColumn` is the quoted name of the column. */
+/** Returns SQL that converts a column's value to its new type. */
 export type NewValue = (oldColumn: string, column: DiscoveredColumn) => string
 
-/** `newValue` converts values to a column's new type. If `newValue` is undefined, DuckDB's CAST converts them. */
 type Conversion = Omit<ChangePlace, 'loadId'> & { readonly newValue?: NewValue }
 
 type Convert = (target: string, column: DiscoveredColumn, newValue: NewValue) => string[]
@@ -138,7 +135,7 @@ export interface ChangePlace {
   readonly loadId: number
 }
 
-/** Stores new changes in `tidemark.columns` and `tidemark.schema_changes`. Returns the changes that were new. */
+/** Stores the changes that are new and returns them. */
 export async function recordChanges(sql: Sql, place: ChangePlace, all: readonly ColumnChange[]) {
   const changes = await changesNotStored(sql, place.table, all)
   const table = text(place.table)
@@ -158,7 +155,7 @@ export async function recordChanges(sql: Sql, place: ChangePlace, all: readonly 
   return changes
 }
 
-/** Returns only new changes. Every load reports its fields without a column, even if an earlier load reported them. */
+/** Every load reports its fields without a column, even if an earlier load reported them. */
 async function changesNotStored(sql: Sql, table: string, changes: readonly ColumnChange[]) {
   if (changes.every((change) => 'column' in change)) return changes
   const rows = await sql.rows<{ field: string; change: string }>(`
@@ -172,7 +169,7 @@ async function changesNotStored(sql: Sql, table: string, changes: readonly Colum
   })
 }
 
-/** At most this many `frozen` fields (without a column) are recorded per table, because ids can be used as names. */
+/** The limit matters if the service uses ids as field names. */
 const FROZEN_RECORDED_MAX = 500
 
 function historySql(change: ColumnChange): string {
@@ -192,7 +189,7 @@ export async function discoveredColumns(sql: Sql): Promise<Map<string, Discovere
   return byTable
 }
 
-/** Renames discovered columns whose names a history needs, such as `_valid_from`, before the history begins. */
+/** Renames discovered columns whose names a history needs, such as `_valid_from`. */
 export async function renameReservedColumns(sql: Sql, report: Declaration): Promise<void> {
   const discovered = await discoveredColumns(sql)
   for (const { name: table, columns } of tablesWithColumns(tableOf(report))) {

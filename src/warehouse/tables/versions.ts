@@ -4,7 +4,7 @@ import { type ReportTable, tableOf } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql, name, names, sameSql, text, time } from '../database/sql.ts'
 
-/** SQL for the earliest time a version can begin: when the history was last switched off, or else the year 1. */
+/** SQL for the earliest time when a version can begin. */
 export type HistoryStart = string
 
 export const closedName = (table: string): string => `closed_${table}`
@@ -28,7 +28,6 @@ export async function historyOf(sql: Sql, report: string): Promise<HistoryStart 
   return row.ended === null ? BEGINNING : time(row.ended)
 }
 
-/** Returns SQL for a version's start: when the row or its deletion was observed, but not before the history's start. */
 const validFrom = (alias: string, start: HistoryStart): string =>
   `greatest(${alias}._observed_at, coalesce(${alias}._deleted_seen_at, ${alias}._observed_at), ${start})`
 
@@ -41,11 +40,11 @@ export const childKey = ({ key }: Pick<ReportTable, 'key'>): readonly string[] =
 export interface VersionsToClose {
   readonly table: string
   readonly key: readonly string[]
-  /** Query with the columns `tid` (a row's rowid) and `until` (when the version ended, by the service's clock). */
+  /** A query with the columns `tid`, a rowid, and `until`, the end of the version. */
   readonly rows: string
 }
 
-/** Records rows for the change feed and the history. Call this before the load replaces or removes the rows. */
+/** Records rows for the change feed and the history before a load replaces the rows. */
 export async function recordReplaced(
   sql: Sql,
   history: HistoryStart | undefined,
@@ -57,11 +56,11 @@ export async function recordReplaced(
   await closeVersions(sql, history, closing)
 }
 
-/** Returns the statement that records rows for the change feed, except versions of this load, which no reader saw. */
+/** Ignores versions of this load, because no reader saw them. */
 export const insertReplacedSql = (rows: string, loadId: number): string =>
   `INSERT INTO tidemark.replaced SELECT *, ${loadId} FROM (${rows}) r("table", key, load_id, was_deleted) WHERE load_id < ${loadId}`
 
-/** Stores rows as closed versions. Call this before the rows are replaced or deleted. */
+/** Stores versions of rows that will be replaced or deleted. */
 export async function closeVersions(sql: Sql, history: HistoryStart | undefined, closing: VersionsToClose) {
   if (history === undefined) return
   const closed = `history.${name(closedName(closing.table))}`
@@ -80,7 +79,7 @@ export async function closeVersions(sql: Sql, history: HistoryStart | undefined,
   await sql.run('DROP TABLE closing')
 }
 
-/** Ends all open versions of a report at `now`. If a version begins after `now`, its end is set to its start. */
+/** Ends all open versions of a report at `now`. */
 export async function closeOpenVersions(sql: Sql, report: ReportName, now: Instant): Promise<void> {
   const history = await historyOf(sql, report)
   if (history === undefined) return
@@ -90,7 +89,6 @@ export async function closeOpenVersions(sql: Sql, report: ReportName, now: Insta
   }
 }
 
-/** Switches a report's history on or off. On: each current row begins a version. Off: all open versions end. */
 export async function switchHistory(sql: Sql, { report, on, now }: { report: ReportName; on: boolean; now: Instant }) {
   const tables = tablesOf(report)
   if (on) {
@@ -110,7 +108,7 @@ export async function switchHistory(sql: Sql, { report, on, now }: { report: Rep
   for (const table of tables) await remakeHistoryView(sql, report, table)
 }
 
-/** Creates a table's history view again. Call this each time the table's columns change. */
+/** Creates the history view again after the table's columns have changed. */
 export async function remakeHistoryView(sql: Sql, report: string, table: string): Promise<void> {
   const history = await historyOf(sql, report)
   const open =
