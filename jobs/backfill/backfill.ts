@@ -1,4 +1,4 @@
-/** Runs a backfill. The table `tidemark.backfill_windows` lists its windows, so that it can continue after a stop. */
+/** Runs a backfill. A backfill that was stopped continues with its missing windows. */
 import type { SyncError } from '../../src/errors.ts'
 import type { Instant } from '../../src/instant.ts'
 import type { BackfillOptions, BackfillOutcome } from '../../src/sync/backfill/backfill.ts'
@@ -15,7 +15,7 @@ import { type BackfillRequest, nameBackfill } from '../../src/sync/backfill/back
 import type { BackfillBooks } from '../../src/warehouse/books/backfills.ts'
 import type { Requests } from '../queue/requests.ts'
 
-/** Runs a backfill. Errors are in `outcome`. A failed window does not stop the other windows. */
+/** Runs a backfill. A failed window does not stop the others. */
 export async function backfillRun(
   context: SyncContext,
   { backfillId, report, from, to }: BackfillJob,
@@ -55,9 +55,9 @@ interface BackfillNamesOptions {
   readonly startOf: (report: ReportName) => Instant
 }
 
-/** Returns a function that finds or creates the backfill of each request. Identical requests share one backfill. */
+/** Returns a function that finds the backfill of a request, or creates one. */
 export function openBackfillNames({ books, requests, clock, startOf }: BackfillNamesOptions) {
-  /** Jobs of requests that are still being handled. They are kept here, because the queue may not contain them yet. */
+  /** The queue may not contain these jobs yet. */
   const jobsInProgress = new Set<BackfillJob>()
   const inTurn = turns()
 
@@ -79,9 +79,9 @@ export function openBackfillNames({ books, requests, clock, startOf }: BackfillN
     return named
   }
 
-  /** Finds or creates a job per report, and passes the jobs to `work`. Throws USAGE_INVALID for an impossible range. */
+  /** Throws USAGE_INVALID for an impossible range. */
   return async <T>(requested: readonly BackfillRequest[], work: (named: BackfillJobs) => Promise<T>): Promise<T> => {
-    // Handles requests one at a time, so that each request finds the backfills of earlier requests.
+    // A request must find the backfills of earlier requests.
     const named = await inTurn(() => findOrCreate(requested))
     return work(named).finally(() => named.forEach((job) => jobsInProgress.delete(job)))
   }

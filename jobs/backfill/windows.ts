@@ -1,4 +1,4 @@
-/** Lets other processes (pullers) read the windows of a backfill. Without pullers, this process reads the windows. */
+/** Lets other processes read the windows of a backfill. */
 import { randomUUID } from 'node:crypto'
 import type { Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'
@@ -14,7 +14,7 @@ import type { Requests } from '../queue/requests.ts'
 
 const WINDOWS_AT_ONCE = 2
 
-/** Makes this process a puller, which takes jobs for backfill windows from the queue. */
+/** Makes this process read windows for other processes. */
 export function consumeWindows(consumers: JobConsumers, puller: PullerContext): void {
   const { requests: _, ...context } = puller
   const lastBackfillEpochs = new Map<ReportName, number>()
@@ -25,7 +25,7 @@ export function consumeWindows(consumers: JobConsumers, puller: PullerContext): 
       const { ask } = task.data
       const { signal } = task
       const { report, fence } = ask
-      // After a refusal (403), the client sends no more requests for the report, until a new backfill begins.
+      // A new backfill asks again, even if the service refused the report before.
       if (lastBackfillEpochs.get(report) !== fence.epoch) context.client.forgetRefusal(report)
       lastBackfillEpochs.set(report, fence.epoch)
       using _checking = abortWhenUnwanted(task, puller)
@@ -41,7 +41,7 @@ const POLL_EVERY_MS = 200
 const UNWANTED_CHECK_MS = 1_000
 const POLLS_PER_PULLER_COUNT = 25
 
-/** Cancels the job when its backfill no longer needs the window. Only the process that runs the job can do so. */
+/** Cancels the job when its backfill no longer needs the window. */
 function abortWhenUnwanted({ id, cancel }: Task<WindowJob>, { requests, clock }: PullerContext): Disposable {
   return repeat(UNWANTED_CHECK_MS, clock, async () => {
     const job = await requests.queue<WindowJob>('windows').getJob(id)
@@ -49,7 +49,7 @@ function abortWhenUnwanted({ id, cancel }: Task<WindowJob>, { requests, clock }:
   })
 }
 
-/** Returns a function that lets a puller read a window. If no puller runs, this process reads the window. */
+/** Returns a function that reads windows in other processes, if any take such jobs. */
 export function pullThroughQueue({ context, requests }: { context: SyncContext; requests: Requests }): Pull {
   const { clock, settings } = context
   const here = pullHere(context)
@@ -63,7 +63,7 @@ export function pullThroughQueue({ context, requests }: { context: SyncContext; 
     try {
       for (let poll = 1; ; poll += 1) {
         await clock.sleep(POLL_EVERY_MS, signal)
-        // Reads the state before the job, so that if the state is `completed`, the job contains the result.
+        // Reads the state before the job, so that a completed job contains its result.
         const state = await reach(() => queue.getJobState(jobId))
         const job = await reach(() => queue.getJob(jobId))
         if (job === undefined) throw lostWindowError(ask)
@@ -71,7 +71,7 @@ export function pullThroughQueue({ context, requests }: { context: SyncContext; 
           return await readPulled(settings.staging, WindowResult.parse(job.returnvalue).directory)
         if (state === 'failed') throw errorOfReason(job.failedReason)
         if (poll % POLLS_PER_PULLER_COUNT !== 0 || (await hasPullers())) continue
-        // The removal fails if a dead puller still has the job's lock. This is harmless: no puller is running any more.
+        // A dead process may still have the lock of the job.
         await withdrawJob(queue, jobId).catch(() => undefined)
         return await here(ask, signal)
       }
@@ -87,7 +87,7 @@ async function withdrawJob(queue: Queue<WindowJob>, jobId: string): Promise<void
   await queue.remove(jobId)
 }
 
-/** Retries a call while the queue's store is unreachable, because an unreachable store must not fail a window. */
+/** An unreachable store must not fail a window. */
 async function onceReachable<T>(ask: () => Promise<T>, { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>) {
   for (;;) {
     try {

@@ -1,4 +1,4 @@
-/** The metrics of one process for Prometheus. If a value cannot be read in time, the previous value is sent. */
+/** The metrics of one process, for Prometheus. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { statfs, stat } from 'node:fs/promises'
 import path from 'node:path'
@@ -18,7 +18,7 @@ const WORK_SECONDS_BOUNDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_
 
 type Meters = ReturnType<typeof createMeters>
 
-/** Defines every metric. The values of labels come from fixed lists, so that the number of time series is limited. */
+/** Defines the metrics. Labels have values from fixed lists only. */
 export function createMeters(registry: Registry) {
   const registers = [registry]
   const counter = <L extends string>(name: string, help: string, labelNames: L[]) =>
@@ -60,7 +60,7 @@ export function createMeters(registry: Registry) {
         'All rows that the service showed as modified until this time are stored',
         ({ mark }) => unixSeconds(mark),
       ),
-      // An audit report's mark moves only when records change, so an old mark does not mean that the report is late.
+      // The mark of an audit report is old when no record changes.
       ofReport('lag_seconds', 'How far the mark is behind now', ({ report, mark }, nowS) =>
         mark === undefined || isPerRecord(report) ? undefined : Math.max(0, nowS - mark / MICROS_PER_SECOND),
       ),
@@ -96,7 +96,7 @@ export interface MetricsOptions {
 export type Books = () => Promise<readonly BookFigures[]>
 export type Depths = () => Promise<Readonly<Record<string, Readonly<Record<string, number>>>>>
 
-/** Warehouse and queues must answer within this time, because Prometheus waits only 10 s for the whole response. */
+/** Prometheus waits only 10 s for the whole response. */
 const READ_MS_MAX = 3_000
 const LOOP_RESOLUTION_MS = 100
 const NANOS_PER_SECOND = 1e9
@@ -131,7 +131,6 @@ export class Metrics implements Disposable {
     if (event.kind === 'throttled') this.meters.throttled.inc()
   }
 
-  /** Adds the state of the reports to the metrics, until the returned object is disposed. */
   watchBooks(books: Books): Disposable {
     this.#books = books
     return {
@@ -217,7 +216,7 @@ const unixSeconds = (instant: Instant | undefined) => instant && instant / MICRO
 
 function countWork(meters: Meters, work: Subject, seconds: number): void {
   const { what, report = '', facts = {} } = work
-  // A request without a response has no status. The label `status` then contains the error code.
+  // A request without a response has no status.
   const status = String(facts['status'] ?? facts['code'] ?? '')
   if (what === 'run') countRun(meters, work, seconds)
   else if (what === 'token') meters.tokenRequests.inc({ status })
@@ -246,7 +245,7 @@ function countRun({ runs, runSeconds, rows, pages, errors }: Meters, work: Subje
 const TOKEN_FAILURES = ['400', '401', '403', '422', '429', '500', '502', '503', '504']
 const NO_ANSWER = ['SERVICE_UNREACHABLE', 'SERVICE_TIMEOUT']
 
-/** Creates the counters whose labels are known. Without an initial 0, Prometheus misses the first increase. */
+/** Without an initial 0, Prometheus would miss the first increase of a counter. */
 function beginAtZero(meters: Meters, { reports }: MetricsOptions['config']): void {
   const { enabled, runs, errors, requests, tokenRequests, notices } = meters
   for (const report of reportNames) {

@@ -1,4 +1,4 @@
-/** The conditions for notices, such as a paused report. A notice is sent when a condition begins and when it ends. */
+/** Finds the conditions that notices report, such as a paused report. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'
 import { advisedOverlap } from '../../src/config/units.ts'
@@ -7,7 +7,7 @@ import type { BookFigures } from '../../src/warehouse/books/bookFigures.ts'
 import type { Failures, Message } from './memory.ts'
 
 export interface Condition extends Pick<Message, 'event' | 'report' | 'code' | 'message' | 'cure'> {
-  /** Identifies the condition while it lasts. Example: `paused events`. */
+  /** Example: `paused events`. */
   readonly key: string
 }
 
@@ -16,7 +16,7 @@ export interface WatchedState {
   readonly failures: readonly Failures[]
   readonly reports: Readonly<Record<ReportName, ReportConfig>>
   readonly nowMs: number
-  /** Whether to report lag. False in the first minutes after a start, so that runs can catch up first. */
+  /** False in the first minutes after a start, so that runs can catch up. */
   readonly checksLag: boolean
 }
 
@@ -46,7 +46,7 @@ function brakeCondition({ report, brake: message }: BookFigures): Condition[] {
   return [{ key: `brake ${report}`, event: 'brake.pulled', report, code: 'MASS_DELETE_STOPPED', message, cure }]
 }
 
-/** Returns a condition if late rows were missed. Reports with modification times find such rows in a later window. */
+/** Reports with modification times need no notice, because later windows find late rows. */
 function lateCondition(figures: BookFigures, { reports }: WatchedState): Condition[] {
   const { report, lateRows, largestLatenessMs = 0 } = figures
   const overlap = advisedOverlap(largestLatenessMs, reports[report].overlapMs)
@@ -56,7 +56,6 @@ function lateCondition(figures: BookFigures, { reports }: WatchedState): Conditi
   return [{ key: `late ${report}`, event: 'rows.late', report, message, cure }]
 }
 
-/** Returns whether a single failure with this error causes a notice. Other errors must occur several times. */
 export const isBrake = ({ code }: Pick<Failures, 'code'>): boolean => code === 'MASS_DELETE_STOPPED'
 
 function failingConditions({ report, kind, times, code, message, cure }: Failures, rules: Rules): Condition[] {
@@ -67,10 +66,10 @@ function failingConditions({ report, kind, times, code, message, cure }: Failure
   return [{ ...details, key: `failing ${kind} ${report}`, event: 'report.failing', message: failed }]
 }
 
-/** A report is late if its lag exceeds this many run intervals plus `settleMs`, and also the setting `lagMs`. */
+/** How many run intervals a report may lag. */
 const TICKS_BEHIND = 2
 
-/** Returns a condition for a late report. Skips audit reports, because their mark moves only when records change. */
+/** Skips audit reports, because their mark moves only when records change. */
 function lagCondition({ report, mark, isPaused }: BookFigures, state: WatchedState, rules: Rules): Condition[] {
   const { everyMs, settleMs } = state.reports[report]
   if (mark === undefined || isPaused || everyMs === undefined || reportOf(report).perRecord !== undefined) return []

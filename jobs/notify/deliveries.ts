@@ -1,4 +1,4 @@
-/** Posts each receiver's messages in order, at least once. A message waits until its receiver accepts it. */
+/** Posts the messages of each receiver in order, and at least once. */
 import { createHmac, randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { reportNames } from '../../schema/index.ts'
@@ -14,7 +14,7 @@ import { Message, type NoticeBook, type ReceiverState } from './memory.ts'
 export interface DeliveriesOptions {
   readonly config: Pick<Config, 'service' | 'notify'>
   readonly book: NoticeBook
-  /** Returns the reports whose published rows have changed since the cursors. Undefined if nothing is published. */
+  /** Undefined if nothing is published. */
   readonly readNewData: (since: NewDataRequest) => Promise<NewData | undefined>
   readonly clock: Clock
   readonly log: Log
@@ -23,7 +23,7 @@ export interface DeliveriesOptions {
 
 export type MessageFields = Pick<Message, 'event' | 'message'> & Partial<Message>
 
-/** At most this many notices wait for a receiver. After that, each new notice replaces the oldest. */
+/** Each further notice replaces the oldest. */
 export const WAITING_MAX = 1_000
 
 export class Deliveries {
@@ -35,7 +35,7 @@ export class Deliveries {
     this.receivers = parts.config.notify?.receivers ?? []
     const { memory } = parts.book
     const states = this.receivers.map(({ name, takes }) => {
-      // A newly configured receiver first gets the notices of conditions that have not ended.
+      // A new receiver first gets the notices of conditions that have not ended.
       const waiting = takes === 'notices' ? Object.values(memory.firing) : []
       return [name, memory.receivers[name] ?? { waiting, cursors: {} }] as const
     })
@@ -57,10 +57,10 @@ export class Deliveries {
     return notice
   }
 
-  /** Posts all messages waiting for a receiver. Throws DELIVERY_FAILED if the receiver does not accept a message. */
+  /** Posts the waiting messages of a receiver. Throws DELIVERY_FAILED. */
   async deliver(name: string, signal: AbortSignal): Promise<void> {
     const receiver = this.receivers.find((each) => each.name === name)
-    // The receiver was removed from the configuration while its job waited in the queue.
+    // The receiver is no longer in the configuration.
     if (receiver === undefined) return
     for (;;) {
       if (receiver.takes === 'data' && this.#stateOf(name).waiting.length === 0) await this.#collect(receiver)
@@ -74,7 +74,7 @@ export class Deliveries {
     return this.#parts.book.memory.receivers[name] as ReceiverState
   }
 
-  /** Stores a message for each changed report before `deliver` sends it, so that a retry has the same identifier. */
+  /** Stores messages before they are sent, so that a retry has the same identifier. */
   async #collect({ name, reports = reportNames }: ReceiverConfig): Promise<void> {
     const { book, readNewData } = this.#parts
     const { waiting, cursors } = this.#stateOf(name)
@@ -85,7 +85,7 @@ export class Deliveries {
       const message = `${report}: ${inserted} rows inserted, ${updated} updated, ${deleted} deleted`
       waiting.push(newMessage({ event: 'data.published', report, message, data }, this.#parts))
     }
-    // Unchanged reports get the new cursor too. An old cursor becomes unknown one day, and then counts as `start`.
+    // Unchanged reports get the new cursor too, because old cursors expire.
     for (const report of reports) cursors[report] = found.to
     await book.save()
   }
@@ -106,7 +106,7 @@ export class Deliveries {
       const { since = formatInstant(clock.now()), tries = 0 } = state.failing ?? {}
       state.failing = { since, tries: tries + 1, why: asSyncError(error).message }
       log.warn({ receiver: name, ...state.failing }, `${name} did not accept a message; it is sent again`)
-      // Reads the secret again, because the operator may have replaced its file.
+      // The operator may have replaced the file of the secret.
       await secret.readAgain()
       throw error
     } finally {
@@ -117,7 +117,7 @@ export class Deliveries {
 
 function newMessage(fields: MessageFields, { config, clock }: Pick<DeliveriesOptions, 'config' | 'clock'>): Message {
   const from = { service: config.service.baseUrl.host, host: hostname() }
-  // Parsing puts the keys in a fixed order, so a retry after a restart sends exactly the same body.
+  // Parsing orders the keys, so a retry after a restart sends the same body.
   return Message.parse({ id: randomUUID(), at: formatInstant(clock.now()), ...from, ...fields })
 }
 
@@ -127,18 +127,15 @@ const TEST = {
   message: 'A test by "tidemark check". Nothing is wrong.',
 } as const
 
-/** Posts a test message. Returns the error if the receiver does not accept it. */
+/** Posts a test message. Returns the error, if any. */
 export const postTest = (
   receiver: ReceiverConfig,
   at: Pick<DeliveriesOptions, 'config' | 'clock'> & { readonly signal: AbortSignal },
 ): Promise<SyncError | undefined> => postMessage(receiver, newMessage(TEST, at), at).then(() => undefined, asSyncError)
 
-/** The time limit for the receiver's response. The receiver should respond before it processes the message. */
 const ANSWER_MS_MAX = 10_000
-/** A receiver can postpone the next try with `Retry-After`, but by no more than this. */
 const RETRY_AFTER_MS_MAX = HOUR_MS
 
-/** Posts one message. Throws DELIVERY_FAILED if the receiver does not answer with 2xx in time. */
 async function postMessage(receiver: ReceiverConfig, message: Message, { clock, signal }: Waiting): Promise<void> {
   const { url, ...request } = requestOf(receiver, message, Math.floor(toMillis(clock.now()) / SECOND_MS))
   const ending = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS_MAX)])
@@ -154,14 +151,14 @@ async function postMessage(receiver: ReceiverConfig, message: Message, { clock, 
   })
 }
 
-/** Returns only a code such as ECONNREFUSED. The error's message can contain the webhook's address with its secrets. */
+/** The error's message can contain the webhook's address with its secrets. */
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
   if (typeof cause === 'object' && cause !== null && 'code' in cause) return String(cause.code)
   return error instanceof Error ? error.name : 'unknown'
 }
 
-/** Builds the request, with its time in Unix seconds. Signs the format `plain` as Standard Webhooks does. */
+/** Signs the format `plain` as Standard Webhooks does. */
 function requestOf({ format, webhook, secret }: ReceiverConfig, message: Message, unixS: number) {
   const revealed = secret.reveal()
   const body = JSON.stringify(BODIES[format](message, revealed))
@@ -177,8 +174,7 @@ function requestOf({ format, webhook, secret }: ReceiverConfig, message: Message
   return { url: webhook ?? new URL(revealed), headers, body }
 }
 
-/** PagerDuty accepts summaries of at most this length. */
-const SUMMARY_CHARS_MAX = 1_024
+const PAGERDUTY_SUMMARY_CHARS_MAX = 1_024
 
 const BODIES: Readonly<Record<ReceiverConfig['format'], (message: Message, secret: string) => object>> = {
   plain: (message) => message,
@@ -187,16 +183,16 @@ const BODIES: Readonly<Record<ReceiverConfig['format'], (message: Message, secre
     const head = event === 'data.published' ? 'New data' : event === 'notify.test' ? 'Test' : noticeHead
     const advice = state === 'firing' ? `\nWhat to do: ${cure ?? ''}` : ''
     const text = `*${head}* (${service} on ${host})\n${message}${advice}`
-    // Escapes the three characters that Slack would read as markup.
+    // Slack would read these characters as markup.
     return { text: text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;') }
   },
-  // An event of PagerDuty's Events API v2. When a condition ends, `resolve` closes the alert that `trigger` opened.
+  // An event of PagerDuty's Events API v2.
   pagerduty: (message, secret) => ({
     routing_key: secret,
     event_action: message.state === 'firing' ? 'trigger' : 'resolve',
     dedup_key: `tidemark ${message.service} ${message.host} ${message.condition ?? message.id}`,
     payload: {
-      summary: message.message.slice(0, SUMMARY_CHARS_MAX),
+      summary: message.message.slice(0, PAGERDUTY_SUMMARY_CHARS_MAX),
       source: message.host,
       severity: 'error',
       custom_details: message,

@@ -1,4 +1,4 @@
-/** Stores the reported conditions and each receiver's undelivered messages in a file next to the warehouse. */
+/** Stores notices and undelivered messages in a file next to the warehouse. */
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { Report as report } from '../../schema/index.ts'
@@ -8,14 +8,13 @@ import type { ChangedReport } from '../../src/warehouse/books/newData.ts'
 import { RUN_KINDS } from '../runs/runs.ts'
 
 export const NOTICE_EVENTS = ['report.paused', 'report.failing', 'brake.pulled', 'lag.exceeded', 'rows.late'] as const
-/** All possible values of a message's `event`. `tidemark check --notify` sends `notify.test`. */
 export const MESSAGE_EVENTS = [...NOTICE_EVENTS, 'data.published', 'notify.test'] as const
 
 export const Message = z.object({
   id: z.string(),
   event: z.enum(MESSAGE_EVENTS),
   state: z.enum(['firing', 'resolved']).optional(),
-  /** Names the condition that begins or ends. Example: `paused events`. */
+  /** Example: `paused events`. */
   condition: z.string().optional(),
   report: report.optional(),
   code: z.string().optional(),
@@ -30,17 +29,17 @@ export type Message = z.infer<typeof Message>
 
 const ReceiverState = z.object({
   waiting: z.array(Message),
-  /** Only for receivers of data: the cursor up to which a report's changes are in messages. */
+  /** Only for receivers of data. */
   cursors: z.partialRecord(
     report,
     z.custom<Cursor>((value) => typeof value === 'string'),
   ),
-  /** Describes the deliveries that have failed since the last success. Undefined if the last message was accepted. */
+  /** Undefined if the last message was accepted. */
   failing: z.object({ since: z.string(), tries: z.number(), why: z.string() }).optional(),
 })
 export type ReceiverState = z.infer<typeof ReceiverState>
 
-/** How often one kind of run of a report has failed since it last succeeded, and the newest error. */
+/** The failures of one kind of run since its last success. */
 const Failures = z.object({
   report,
   kind: z.enum(RUN_KINDS),
@@ -52,7 +51,7 @@ const Failures = z.object({
 export type Failures = z.infer<typeof Failures>
 
 const Memory = z.object({
-  /** The notices of conditions that have not ended, by condition. Example of a condition: `paused events`. */
+  /** The notices of conditions that have not ended, by condition. */
   firing: z.record(z.string(), Message),
   failures: z.array(Failures),
   receivers: z.record(z.string(), ReceiverState),
@@ -60,19 +59,19 @@ const Memory = z.object({
 
 export const noticesFileOf = (warehouse: string): string => `${warehouse}.notices.json`
 
-/** Returns the stored state, or an empty state if the file is missing or unreadable. */
+/** Returns an empty state if the file is missing or unreadable. */
 export const readMemory = (warehouse: string): Promise<z.infer<typeof Memory>> =>
   readFile(noticesFileOf(warehouse), 'utf8')
     .then((text) => Memory.parse(JSON.parse(text)))
     .catch(() => ({ firing: {}, failures: [], receivers: {} }))
 
-/** Opens the stored state. Only the owner of the warehouse calls this function, so no other process writes the file. */
+/** Opens the stored state. Only the owner of the warehouse may call this function. */
 export async function openNoticeBook(warehouse: string) {
   const file = noticesFileOf(warehouse)
   await removeTemporaryFiles(file).catch(() => undefined)
   const memory = await readMemory(warehouse)
   let writing = Promise.resolve()
-  // If writing fails, for example on a full disk, the worker continues with the state in memory.
+  // On a full disk, the worker continues with the state in memory.
   const write = () => replaceText(file, JSON.stringify(memory)).catch(() => undefined)
   return { memory, save: () => (writing = writing.then(write)) }
 }

@@ -1,4 +1,4 @@
-/** Adds a notice when a condition begins and when it ends, and requests the jobs that deliver messages. */
+/** Adds notices, and requests the jobs that deliver them. */
 import { MINUTE_MS, SECOND_MS, toMillis } from '../../src/instant.ts'
 import { within } from '../../src/clock.ts'
 import type { Config } from '../../src/config/config.ts'
@@ -26,7 +26,7 @@ export class Notifier {
   readonly deliveries: Deliveries
   readonly #parts: NotifierOptions
   readonly #times: typeof TIMES
-  /** Receivers whose delivery is to be requested. At first all of them, because any may have undelivered messages. */
+  /** At first all receivers, because any may have undelivered messages. */
   readonly #due: Set<string>
   #wake = Promise.withResolvers<void>()
 
@@ -63,7 +63,6 @@ export class Notifier {
     this.#wake.resolve()
   }
 
-  /** Requests the deliveries that are due. If the queue cannot be reached, the next check tries again. */
   async #requestDue(): Promise<void> {
     const due = [...this.#due]
     this.#due.clear()
@@ -85,7 +84,7 @@ export class Notifier {
     if (state === 'done') memory.failures = failures.filter((each) => !isOfRun(each))
     else if (state === 'failed' && error !== undefined && error.code !== 'CANCELLED' && error.code !== 'FENCED') {
       const { code, message, cure } = error
-      // Counts MASS_DELETE_STOPPED separately. Otherwise, another error would replace its entry and end its notice.
+      // Another error must not end the notice of MASS_DELETE_STOPPED.
       const isSame = (each: Failures) => isOfRun(each) && isBrake(each) === isBrake({ code })
       const times = (failures.find(isSame)?.times ?? 0) + 1
       memory.failures = [...failures.filter((each) => !isSame(each)), { report, kind, times, code, message, cure }]
@@ -95,7 +94,6 @@ export class Notifier {
 
   async #checkConditions(checksLag: boolean): Promise<void> {
     const { books, config, clock, book } = this.#parts
-    // If the reports' state cannot be read, waits for the next check.
     const figures = await books().catch(() => undefined)
     if (figures === undefined || config.notify === undefined) return
     const { failures, firing } = book.memory

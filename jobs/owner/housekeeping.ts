@@ -1,4 +1,4 @@
-/** Does the owner's regular work: publishes copies, runs checkpoints, and deletes old jobs, files and run records. */
+/** The owner's regular work: publications, checkpoints and the removal of old data. */
 import { HOUR_MS, minusMs } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'
 import { unobserved } from '../../src/observe.ts'
@@ -16,22 +16,22 @@ export interface HousekeepingOptions {
   readonly log: Log
   readonly published: string
   readonly historyMs: number
-  /** How long a lake keeps its snapshots. Undefined if the warehouse is a file. */
+  /** How long a lake keeps its snapshots. */
   readonly snapshotsMs?: number | undefined
-  /** Called after each publication. `replaced` is false if nothing had changed since the last copy. Must not throw. */
+  /** Must not throw. */
   readonly onPublished?: ((done: { readonly replaced: boolean }) => Promise<void>) | undefined
   readonly runLogs?: Pick<RunLogs, 'trim'>
 }
 
 const JOBS_KEPT_MS = { completed: HOUR_MS, failed: 7 * 24 * HOUR_MS }
 const JOBS_REMOVED_MAX = 10_000
-/** If a pulled window is not loaded within this time, its files are deleted. The window can be pulled again. */
+/** A window whose files were deleted is pulled again. */
 const STAGED_KEPT_MS = 24 * HOUR_MS
 
-/** The pause after a publication is this many times as long as the publication took. Example: 30 s after 10 s. */
+/** Example: after a publication of 10 s, the next one waits 30 s. */
 const PUBLISH_REST = 3
 
-/** Runs that changed no rows request a waiting publication at most this often, to save calls to the queue. */
+/** Runs that changed no rows request a publication at most this often. */
 const MARKS_AGAIN_MS = 50_000
 
 export class Housekeeping {

@@ -1,4 +1,4 @@
-/** Runs the jobs that only the owner of the warehouse takes. Each report has at most one active run of each kind. */
+/** Runs the jobs that only the owner of the warehouse takes. */
 import { SyncError } from '../../src/errors.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
 import { type Log, inRun } from '../../src/log.ts'
@@ -27,13 +27,13 @@ export interface OwnerOptions {
   readonly runs: Runs
   readonly housekeeping: Housekeeping
   readonly log: Log
-  /** Runs `work` while this worker has the lease `name`. Set only if several workers share a lake. */
+  /** Only for workers that share a lake. */
   readonly lease?: ((name: string, signal: AbortSignal, work: () => Promise<unknown>) => Promise<unknown>) | undefined
-  /** Called when DuckDB no longer accepts statements. The worker then opens the file again. */
+  /** Called when DuckDB no longer accepts statements. */
   readonly onBroken: () => void
 }
 
-/** While one run waits for the service, other runs can load rows. More than three runs would need more memory. */
+/** Each further run at once needs more memory. */
 const RUNS_AT_ONCE = 3
 const BACKFILLS_AT_ONCE = 2
 const WINDOWS_AT_ONCE = 6
@@ -63,7 +63,7 @@ export class Owner {
 
   async #incremental(task: Task<IncrementalJob>): Promise<unknown> {
     const { report, isTick = false } = task.data
-    // Skips scheduled runs, but no retries. If a command waits for the skipped run, `followRuns` requests another run.
+    // A scheduled run may be skipped, but its retries may not.
     const isPlanned = isTick && task.job.attemptsMade === 0
     if (isPlanned && !(await mayBegin(this.#parts.context, report, 'tick'))) {
       this.#parts.log.debug({ report }, `${report}: skipped a run, to keep the budget of requests`)
@@ -82,7 +82,7 @@ export class Owner {
     })
   }
 
-  /** Reads changed rows before a reconcile. Takes the lease of incremental runs, so that none runs at the same time. */
+  /** The lease prevents an incremental run at the same time. */
   #runIncrementalFirst(task: Task<ReconcileJob>, context: SyncContext) {
     const { report } = task.data
     const lease = { ...this.#lease(task, `incremental ${report}`), runKey: 'reconcile' }
@@ -109,7 +109,6 @@ export class Owner {
     })
   }
 
-  /** Runs one job, logs the outcome and requests a publication. Throws the error of a failed run. */
   #run(
     task: Task<IncrementalJob | ReconcileJob | BackfillJob>,
     kind: RunKind,
@@ -130,12 +129,12 @@ export class Owner {
       })
       logOutcome(log, kind, outcome)
       const { error, figures, state } = outcome
-      // The job of a paused backfill waits in its queue. Other kinds of jobs end, because the schedule adds new jobs.
+      // The job of a paused backfill waits in its queue.
       if (state === 'paused' && kind === 'backfill') throw error
       if (state === 'off' || state === 'paused') return { state }
       if (!signal.aborted) await housekeeping.requestPublication(changedRows(outcome) ? 'rows' : 'marks')
       if (error === undefined) return { state, rows: figures.rows }
-      // The backfill has tried all windows, and some failed. The job ends, because an immediate retry would fail again.
+      // An immediate retry would fail again.
       if (result !== undefined) return { state }
       if (!(await context.warehouse.answers())) this.#parts.onBroken()
       throw error
@@ -153,15 +152,15 @@ const waitingError = ({ code, message, cure, report }: SyncError): SyncError =>
 
 interface LeaseRequest {
   readonly name: string
-  /** Kind of run, or a backfill's identifier. `hold` cancels an older run with the same value and waits for its end. */
+  /** A newer run with the same key replaces the older run. */
   readonly runKey: string
   readonly signal: AbortSignal
   readonly cancel: () => void
-  /** Makes the lease exclusive among all workers of a lake. Without it, the lease is exclusive only in this process. */
+  /** Makes the lease exclusive among all workers of a lake. */
   readonly among?: OwnerOptions['lease']
 }
 
-/** Allows one run at a time per report and kind, because the queue can start a job again while it still runs. */
+/** Prevents two runs of a job at once, because the queue can start a job twice. */
 export class Leases {
   readonly #holders = new Map<string, Pick<LeaseRequest, 'runKey' | 'cancel'> & { readonly ended: Promise<void> }>()
 

@@ -1,4 +1,4 @@
-/** Lets each worker of a lake see the others' runs: active runs in the queue, and ended runs in `SharedValues`. */
+/** Lets the workers of a lake see each other's runs. */
 import { randomUUID } from 'node:crypto'
 import type { Job } from 'bullmq'
 import { reportNames, type ReportName } from '../../schema/index.ts'
@@ -10,15 +10,15 @@ import { type EndedRun, RUN_KINDS, type RunningRun, type Runs } from '../runs/ru
 import type { SharedValues } from '../stores/sharedTokens.ts'
 
 const LOOK_EVERY_MS = 1_000
-/** How long a cancellation is stored, so that a run that restarts on another worker is cancelled too. */
+/** A cancelled run may start again on another worker. */
 const CANCEL_KEPT_MS = MINUTE_MS
 
-/** Identifies one attempt of a job. The identifier of the job itself is the same for all its attempts. */
+/** Identifies one attempt of a job. */
 export const attemptOf = ({ id, attemptsStarted }: Job): string => `${id} ${attemptsStarted}`
 
 type Shared = { readonly values: SharedValues; readonly clock: Clock }
 
-/** Adds the runs of other workers to `runs` every second, until the returned object is disposed. */
+/** Adds the runs of other workers to `runs`. */
 export function shareRuns(runs: Runs, requests: Requests, { values, clock }: Shared): Disposable {
   let running: readonly RunningRun[] = []
   let orders = new Map<string, number>()

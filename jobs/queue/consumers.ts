@@ -1,4 +1,4 @@
-/** The BullMQ workers of one process, which run jobs. When the process stops, running jobs return to their queues. */
+/** The BullMQ workers of one process, which run jobs. */
 import type { Job, Worker, WorkerOptions } from 'bullmq'
 import type { z } from 'zod'
 import { type Clock, within } from '../../src/clock.ts'
@@ -26,12 +26,12 @@ export interface Task<Data> {
 export interface Consumer<Data> {
   readonly schema: z.ZodType<Data>
   readonly concurrency?: number
-  /** After an error with one of these codes, a job waits for an operator instead of failing. */
+  /** A job that fails with one of these errors waits for an operator. */
   readonly waitsFor?: readonly ErrorCode[]
   readonly process: (task: Task<Data>) => Promise<unknown>
 }
 
-/** When the worker stops, jobs have this long to finish. An unfinished job is queued again when its lock expires. */
+/** When the worker stops, running jobs have this long to finish. */
 const STOP_MS_MAX = 1_500
 
 export class JobConsumers {
@@ -58,7 +58,7 @@ export class JobConsumers {
     this.#workers.push(worker as Worker)
   }
 
-  /** Stops the workers and puts running jobs back into their queues. The stop does not count as a failed attempt. */
+  /** Stops the workers and puts running jobs back into their queues. */
   async stop(): Promise<void> {
     this.#stopping = true
     const { clock, log } = this.#parts

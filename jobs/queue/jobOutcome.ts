@@ -1,4 +1,4 @@
-/** The only place that turns an error into a job's outcome: fail, wait, try again, return to the queue, or drop. */
+/** The only place that turns an error into a job's outcome. */
 import { DelayedError, type Job, UnrecoverableError, WaitingError } from 'bullmq'
 import type { Clock } from '../../src/clock.ts'
 import { asSyncError, type ErrorCode, errorCodes, SyncError } from '../../src/errors.ts'
@@ -10,17 +10,17 @@ export const CANCELLED_ON_REQUEST = 'cancelled on request'
 
 export type Verdict = 'hand back' | 'drop' | 'wait' | 'give up' | 'try again'
 
-/** Returns what happens to a job after an error. If `waitsFor` contains the code, the job waits for an operator. */
+/** Returns what happens to a job after an error. */
 export function verdictOf(error: SyncError, abortReason?: string, waitsFor: readonly ErrorCode[] = []): Verdict {
   if (abortReason === STOPPING) return 'hand back'
   if (abortReason === CANCELLED_ON_REQUEST) return 'give up'
-  // Another job does the work: a newer run has replaced this job's run, or this job has lost its lock.
+  // Another job does the work.
   if (abortReason !== undefined || error.code === 'FENCED') return 'drop'
   if (waitsFor.includes(error.code)) return 'wait'
   return error.retry === 'never' ? 'give up' : 'try again'
 }
 
-/** Returns whether another run replaces this one. Commands that wait for this run then wait for the other run. */
+/** Returns whether another run replaces this run. */
 export const isDropped = (error: SyncError | undefined, signal: AbortSignal): boolean =>
   error !== undefined && verdictOf(error, signal.aborted ? asSyncError(signal.reason).message : undefined) === 'drop'
 
@@ -28,7 +28,6 @@ export interface JobAttempt {
   readonly job: Job
   readonly token: string | undefined
   readonly abortReason: () => string | undefined
-  /** After an error with one of these codes, the job is tried again every `WAITING_RETRY_MS` until an operator acts. */
   readonly waitsFor?: readonly ErrorCode[] | undefined
   readonly clock: Pick<Clock, 'now'>
 }
@@ -57,7 +56,7 @@ export async function settleJob<T>(attempt: JobAttempt, work: () => Promise<T>):
 
 const isLastTry = ({ attemptsMade, opts }: Job): boolean => attemptsMade + 1 >= (opts.attempts ?? 1)
 
-/** Converts the text that the queue stores for a failed job, such as `CANCELLED: …`, back to an error. */
+/** Converts a stored reason, such as `CANCELLED: …`, back to an error. */
 export function errorOfReason(reason: string): SyncError {
   const [, code, message] = /^([A-Z_]+): (.*)$/s.exec(reason) ?? []
   const known = errorCodes.find((each) => each === code)
@@ -67,7 +66,7 @@ export function errorOfReason(reason: string): SyncError {
 const DELAY_MS_MIN = 2_000
 const DELAY_MS_MAX = 5 * MINUTE_MS
 
-/** Returns a random delay: 1 to 2 s after the first try, later up to 5 min. A longer Retry-After is obeyed. */
+/** Returns a random delay, or the delay of a longer Retry-After. */
 export function retryDelayMs(tries: number, error: Error | undefined, random: () => number): number {
   const full = Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** (tries - 1))
   const requestedMs = error instanceof SyncError ? error.data['retryAfterMs'] : undefined

@@ -1,4 +1,4 @@
-/** The queues and their jobs. A job contains names and small numbers, never rows or secrets. */
+/** The queues and their jobs. A job contains no rows and no secrets. */
 import type { JobsOptions } from 'bullmq'
 import { z } from 'zod'
 import { Report as report } from '../../schema/index.ts'
@@ -18,7 +18,7 @@ export const Tick = z.union([
 ])
 export type Tick = z.infer<typeof Tick>
 
-/** `isTick` is true if the schedule requested the run. Such a run may be skipped to stay within the request budget. */
+/** A run that the schedule requested may be skipped to save requests. */
 export const IncrementalJob = z.strictObject({ report, isTick: z.literal(true).optional() })
 export type IncrementalJob = z.infer<typeof IncrementalJob>
 
@@ -29,7 +29,6 @@ export type ReconcileJob = z.infer<typeof ReconcileJob>
 export const BackfillJob = z.strictObject({ backfillId: z.string().min(1), report, from: z.number(), to: z.number() })
 export type BackfillJob = z.infer<typeof BackfillJob>
 
-/** A job that pulls one window. A process refuses the job if its configuration differs from the owner's. */
 export const WindowJob = z.strictObject({
   ask: z.custom<PullAsk>((value) => typeof value === 'object' && value !== null),
   isUnwanted: z.literal(true).optional(),
@@ -44,21 +43,20 @@ export type HousekeepingJob = z.infer<typeof HousekeepingJob>
 export const NoticesJob = z.strictObject({ receiver: z.string() })
 export type NoticesJob = z.infer<typeof NoticesJob>
 
-/** A job fails after this many failed attempts. The schedule adds a new job later. */
 const TRIES = { attempts: 6, backoff: { type: 'custom' } } as const satisfies JobsOptions
 
 export const JOB_OPTIONS = {
-  // Each tick begins a new trace. Otherwise all ticks would belong to one endless trace.
+  // Otherwise all ticks would belong to one endless trace.
   ticks: { attempts: 3, backoff: { type: 'custom' }, telemetry: { omitContext: true } },
   incremental: TRIES,
   reconcile: TRIES,
   backfill: { attempts: 20, backoff: { type: 'custom' } },
   windows: { attempts: 2, backoff: { type: 'custom' } },
   housekeeping: TRIES,
-  // A message must not be lost, so its delivery is retried for more than 9 years, which is practically forever.
+  // A message must not be lost.
   notices: { attempts: 1_000_000, backoff: { type: 'custom' } },
   control: { attempts: 1 },
 } as const satisfies Record<QueueName, JobsOptions>
 
-/** The largest accepted difference between two machines' clocks. A larger difference means that a clock is wrong. */
+/** A larger difference means that a clock is wrong. */
 export const CLOCKS_APART_MS_MAX = 5 * MINUTE_MS

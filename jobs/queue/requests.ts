@@ -1,4 +1,4 @@
-/** Adds jobs to the queues. While a run is active, at most one more run of the same kind and report waits. */
+/** Adds jobs to the queues. */
 import { randomUUID } from 'node:crypto'
 import type { Job, JobsOptions, Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'
@@ -15,18 +15,17 @@ import type {
 import { CLOCKS_APART_MS_MAX, JOB_OPTIONS, OWNER_QUEUES, QUEUES } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
-/** The delay between a run that changes rows and the publication. After other runs, `PUBLISH_LATER_MS` is used. */
 const PUBLISH_SOON_MS = 2_000
 const PUBLISH_LATER_MS = MINUTE_MS
 
-/** The token that lets BullMQ move a job even if another worker has the job's lock. */
+/** With this token, BullMQ ignores the lock of a job. */
 const ANY_LOCK = '0'
 
 interface JobRequest<Data> {
   readonly queue: QueueName
   readonly name: string
   readonly data: Data
-  /** The key of the job. While a job waits, a second job with the same key is not added. */
+  /** While a job waits, a second job with the same key is not added. */
   readonly once: string
   readonly options?: JobsOptions
 }
@@ -50,7 +49,7 @@ export class Requests {
     return this.#add<IncrementalJob>({ queue: 'incremental', name: report, data: { report, ...tick }, once: report })
   }
 
-  /** Requests a run that begins at once, even if a failed run waits for its next attempt. */
+  /** Does not wait for the next attempt of a failed run. */
   async incrementalNow(report: ReportName): Promise<void> {
     await this.incremental(report)
     await this.#promote('incremental', report)
@@ -62,7 +61,6 @@ export class Requests {
     await this.#promote('reconcile', report)
   }
 
-  /** Adds the job of a backfill. A second call for the same backfill adds no second job. */
   async backfill(data: BackfillJob): Promise<void> {
     await this.#add({ queue: 'backfill', name: data.report, data, once: data.backfillId })
     await this.#promote('backfill', data.report)
@@ -72,7 +70,7 @@ export class Requests {
     await this.#promote('backfill', report)
   }
 
-  /** Requests a delayed publication. The published copy also contains the rows of runs that end during the delay. */
+  /** The delay lets one publication contain the rows of several runs. */
   publish(changed: 'rows' | 'marks'): Promise<void> {
     const delay = changed === 'rows' ? PUBLISH_SOON_MS : PUBLISH_LATER_MS
     const data: HousekeepingJob = { work: 'publish' }
@@ -83,7 +81,6 @@ export class Requests {
     return this.#add<HousekeepingJob>({ queue: 'housekeeping', name: work, data: { work }, once: work })
   }
 
-  /** Requests the delivery of a receiver's messages. A receiver has at most one waiting job. */
   notices(receiver: string): Promise<void> {
     return this.#add<NoticesJob>({ queue: 'notices', name: receiver, data: { receiver }, once: receiver })
   }
@@ -97,25 +94,24 @@ export class Requests {
 
   async waiting(queue: QueueName): Promise<Job[]> {
     const jobs = await this.queue(queue).getJobs(['waiting', 'prioritized', 'delayed'])
-    // `jobs` contains undefined for each job that was removed while BullMQ read the list.
+    // BullMQ returns undefined for a job that was removed meanwhile.
     return jobs.filter((job: Job | undefined) => job !== undefined)
   }
 
-  /** Returns the jobs that have not ended. Some may belong to a process that has died. */
+  /** Some of these jobs may belong to a process that has died. */
   async underWay(queue: QueueName): Promise<Job[]> {
     return [...(await this.waiting(queue)), ...(await this.queue(queue).getActive())]
   }
 
-  /** Puts a dead owner's active jobs back into the queues and counts them. Must run before the new owner takes jobs. */
+  /** Must run before the new owner takes jobs. */
   async takeOverFromDeadOwner(): Promise<number> {
     const queues = this.#store.kind === 'embedded' ? [...OWNER_QUEUES, 'windows' as const] : OWNER_QUEUES
     const orphans = (await Promise.all(queues.map((name) => this.queue(name).getActive()))).flat()
-    // Ignores the error that `moveToWait` throws if the job has ended in the meantime.
     await Promise.all(orphans.map((job) => job.moveToWait(ANY_LOCK).catch(() => undefined)))
     return orphans.length
   }
 
-  /** Returns the time of each report's next tick. The list is empty until a worker has set the schedulers. */
+  /** Returns an empty list until a worker has set the schedulers. */
   async nextTicks(): Promise<readonly NextTick[]> {
     const schedulers = await this.queue<Tick>('ticks').getJobSchedulers(0, -1)
     return schedulers.flatMap(({ next, template }) => {
@@ -125,16 +121,15 @@ export class Requests {
     })
   }
 
-  /** Starts delayed jobs that were added while this machine's clock was ahead. BullMQ would start them too late. */
+  /** Starts jobs that were added while this machine's clock was ahead. */
   async promoteMisdated(nowMs: number): Promise<number> {
     let promoted = 0
     for (const name of QUEUES) {
-      // Leaves ticks alone: `schedulersIn` (jobs/schedule) replaces schedulers whose next tick is too late.
+      // The function `schedulersIn` corrects ticks.
       const delayed = name === 'ticks' ? [] : await this.queue(name).getDelayed()
       for (const job of delayed) {
         const putOffMs = Math.max(job.timestamp, job.processedOn ?? 0)
         if (putOffMs <= nowMs + CLOCKS_APART_MS_MAX) continue
-        // Ignores the error that `promote` throws if the job has begun in the meantime.
         await job.promote().catch(() => undefined)
         promoted += 1
       }

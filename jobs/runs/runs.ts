@@ -1,4 +1,4 @@
-/** The active runs of the warehouse's owner. Waiting commands and the console receive the events of these runs. */
+/** The active runs, and the events that waiting commands and the console receive. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'
@@ -16,7 +16,7 @@ export interface RunningRun {
   readonly kind: RunKind
   readonly startedAt: Instant
   readonly cancel: (why: string) => unknown
-  /** Identifies the current attempt of the run's job (`attemptOf`). Used only if workers share a lake. */
+  /** Used only if workers share a lake. */
   readonly attempt?: string | undefined
   progress: Progress | undefined
 }
@@ -31,14 +31,14 @@ export interface EndedRun {
 
 export type RunEvent = EndedRun | { readonly kind: RunKind; readonly event: 'progress'; readonly progress: Progress }
 
-/** Executes a run. If `isDropped` is true, another run does the work, and followers get no event for this run's end. */
+/** If `isDropped` is true, another run does the work. */
 export type RunWork = (
   onProgress: (progress: Progress) => void,
 ) => Promise<{ outcome: ReportOutcome; result?: unknown; isDropped?: boolean }>
 
 type Follower = (event: RunEvent) => void
 
-/** The runs of the other workers, if several workers share a lake (jobs/owner/sharedRuns.ts). */
+/** The runs of the other workers of a lake. */
 interface OtherWorkers {
   running(): readonly RunningRun[]
   refresh(): Promise<unknown>
@@ -105,7 +105,7 @@ export class Runs {
   }
 }
 
-/** Returns whether the run may have changed rows. A failed run may have loaded part of its window. */
+/** Returns true for a failed run too, because part of its window may be loaded. */
 export const changedRows = ({ figures, error }: ReportOutcome): boolean =>
   error !== undefined || figures.inserted + figures.updated + figures.deleted + figures.rejected > 0
 

@@ -1,4 +1,4 @@
-/** The schedule of runs in BullMQ. It is compared with the settings every minute, because a store can lose data. */
+/** The schedule of runs in BullMQ. */
 import { getNextMillis, type Queue } from 'bullmq'
 import { isDeepStrictEqual } from 'node:util'
 import { type ReportName, reportNames } from '../../schema/index.ts'
@@ -40,7 +40,7 @@ export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Sch
   return [...togetherAtOnce(ofReports), ...HOUSEKEEPING]
 }
 
-/** Reports that tick at the same times share a scheduler, because each tick costs the queue several statements. */
+/** Each tick costs the queue several statements, so reports share ticks. */
 function togetherAtOnce(schedulers: readonly ReportScheduler[]): readonly Scheduler[] {
   const groups = Map.groupBy(schedulers, ({ repeat, tick }) => JSON.stringify([tick.work, repeat]))
   return [...groups.values()].flatMap(([first, ...rest]) => {
@@ -49,13 +49,13 @@ function togetherAtOnce(schedulers: readonly ReportScheduler[]): readonly Schedu
   })
 }
 
-/** Reports that would begin within this time begin together, so that the process wakes up only once for all of them. */
+/** Runs that begin together wake the process only once. */
 const TOGETHER_MS = 10_000
 
-/** Delays runs by `share` of the interval to spread the reports. Example: 0.5 of 10 min means minute 5, 15 and 25. */
+/** Example: a share of 0.5 and an interval of 10 min mean minutes 5, 15 and 25. */
 function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Scheduler['repeat'] {
   const { every, everyMs } = rhythm
-  // The offset is at least 1, because BullMQ runs a scheduler with an offset of 0 immediately.
+  // BullMQ runs a scheduler with an offset of 0 immediately.
   return everyMs === undefined
     ? { pattern: every, tz: timeZone }
     : { every: everyMs, offset: Math.max(1, Math.floor((share * everyMs) / TOGETHER_MS) * TOGETHER_MS) }
@@ -74,11 +74,11 @@ export function schedulersIn(queue: Queue<Tick>, config: Pick<Config, 'reports'>
     overdue = new Map(late.map(([id, { next = 0 }]) => [id, next]))
     const added: string[] = []
     for (const { id, repeat, tick } of wanted.values()) {
-      // If a tick was overdue at this check and at the previous one, the queue has lost its job.
+      // If a tick stays overdue, the queue has lost its job.
       const isStuck = overdue.has(id) && overdue.get(id) === before.get(id)
       const isTooFar = waitsTooLong(repeat, stored.get(id)?.next, nowMs)
       if (!isStuck && !isTooFar && isSame({ repeat, tick }, stored.get(id))) continue
-      // BullMQ's upsert keeps the time of the next tick, so a scheduler with a wrong time is removed first.
+      // BullMQ's upsert would keep the wrong time of the next tick.
       if (isTooFar) await queue.removeJobScheduler(id)
       await queue.upsertJobScheduler(id, repeat, { name: tick.work, data: tick, opts: { ...JOB_OPTIONS.ticks } })
       added.push(id)
@@ -89,7 +89,7 @@ export function schedulersIn(queue: Queue<Tick>, config: Pick<Config, 'reports'>
   }
 }
 
-/** Returns whether the next tick is too far in the future, because the clock was wrong when BullMQ computed it. */
+/** A wrong clock can put the next tick too far into the future. */
 function waitsTooLong(repeat: Scheduler['repeat'], next: number | undefined, nowMs: number): boolean {
   const latest = 'every' in repeat ? nowMs + repeat.every : (getNextMillis(nowMs, repeat) ?? Infinity)
   return next !== undefined && next > latest + CLOCKS_APART_MS_MAX
@@ -114,7 +114,7 @@ interface ScheduleOptions {
   readonly pollMs: number
 }
 
-/** Keeps the stored schedulers in sync with the configuration until `signal` aborts. Tries again after an error. */
+/** Updates the stored schedulers until `signal` aborts. */
 export async function runSchedule(parts: ScheduleOptions, signal: AbortSignal): Promise<void> {
   const { consumers, requests, config, clock, log, pollMs } = parts
   const updateSchedulers = schedulersIn(requests.queue<Tick>('ticks'), config)
@@ -138,7 +138,7 @@ export async function runSchedule(parts: ScheduleOptions, signal: AbortSignal): 
   }
 }
 
-/** Requests a first run of each report. Skips reports with a cron line, because they run at fixed times. */
+/** Skips reports with a cron line, because they run at fixed times. */
 async function requestFirstRuns({ config, requests }: ScheduleOptions): Promise<void> {
   for (const report of reportNames) {
     const { enabled, everyMs } = config.reports[report]

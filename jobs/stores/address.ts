@@ -1,4 +1,4 @@
-/** Parses the setting `queue`. Errors and logs contain only `shown`, the address without user and password. */
+/** Parses the setting `queue`. Logs contain only `shown`, which has no password. */
 import { attempt, SyncError } from '../../src/errors.ts'
 
 export interface ServerAddress {
@@ -16,13 +16,13 @@ const KINDS: Readonly<Record<string, ServerAddress['kind']>> = {
   'postgresql:': 'postgres',
 }
 
-/** Returns the store's kind and address. Throws CONFIG_INVALID for an unknown kind. */
+/** Returns the kind and the address of the store. Throws CONFIG_INVALID. */
 export function addressOf(setting: string): StoreAddress {
   if (setting === 'embedded') return { kind: 'embedded', shown: 'embedded' }
   const url = URL.parse(setting)
   const kind = url === null ? undefined : KINDS[url.protocol]
   if (url === null || kind === undefined) {
-    // The message does not contain the setting, because even a malformed address can contain a password.
+    // Even a malformed address can contain a password.
     throw new SyncError('CONFIG_INVALID', 'queue names no store that Tidemark knows', {
       cure: 'Set it to embedded, redis://host:6379, rediss://host:6380 or postgres://user@host/database.',
     })

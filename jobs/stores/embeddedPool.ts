@@ -1,4 +1,4 @@
-/** Lets BullMQ use several sessions on PGlite, which has only one. During a transaction, the other sessions wait. */
+/** Lets BullMQ use several sessions on PGlite, which has only one. */
 import { EventEmitter } from 'node:events'
 import { existsSync } from 'node:fs'
 import { access, constants, rename, rm } from 'node:fs/promises'
@@ -13,19 +13,19 @@ import { SyncError } from '../../src/errors.ts'
 import { makePrivateFolder, ownFileRefused } from '../../src/folders.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
 
-/** How often VACUUM and CHECKPOINT run. PGlite does not start them by itself, so its files would keep growing. */
+/** PGlite does not run VACUUM by itself, so its files would keep growing. */
 const MAINTENANCE_EVERY_MS = 30 * MINUTE_MS
-/** PGlite's default for `shared_buffers` needs four times as much memory, but does not make a queue faster. */
+/** The default of `shared_buffers` needs four times as much memory. */
 const SIZES = ['shared_buffers=16MB', 'min_wal_size=32MB', 'max_wal_size=64MB']
 const START_PARAMETERS = [...PGlite.defaultStartParams, ...SIZES.flatMap((size) => ['-c', size])]
 
-/** These flags turn off V8's optimizing compiler, which needs 500 MB. They must be set before V8 compiles PGlite. */
+/** V8's optimizing compiler would need 500 MB to compile PGlite. */
 const BASELINE_COMPILER_ONLY = ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']
 
-/** Maximum number of prepared statements, to limit memory. BullMQ needs fewer. Any beyond this are parsed each time. */
+/** Limits the memory for prepared statements. */
 export const PREPARED_MAX = 500
 
-/** Replaces BullMQ's function that stores events. Nothing reads events, and each takes a fifth of a job's time. */
+/** Nothing reads BullMQ's events, so none are stored. */
 export const NO_EVENTS = `CREATE OR REPLACE FUNCTION publish_event(p_queue text, p_event text, p_data jsonb) RETURNS bigint
   LANGUAGE sql IMMUTABLE AS 'SELECT 0::bigint'`
 
@@ -39,16 +39,16 @@ export interface EmbeddedSettings {
   readonly onError: (error: unknown) => void
 }
 
-/** Creates a folder that only this user can enter, because PGlite creates files that every user can read. */
+/** PGlite creates files that every user can read. */
 async function closeToOthers(directory: string): Promise<void> {
   makePrivateFolder(directory)
-  // Checks the permissions here, because PGlite reports missing permissions only as "[object Object]".
+  // PGlite reports missing permissions only as "[object Object]".
   await access(directory, constants.R_OK | constants.W_OK | constants.X_OK).catch((error: unknown) => {
     throw ownFileRefused(directory, error)
   })
 }
 
-/** Copies a ready-made database, because `initdb` needs 350 MB of memory. First removes an unfinished earlier copy. */
+/** Copies a ready-made database, because `initdb` needs 350 MB of memory. */
 async function createDatabase(directory: string): Promise<void> {
   const partial = `${directory}.new`
   await rm(partial, { recursive: true, force: true })
@@ -58,13 +58,13 @@ async function createDatabase(directory: string): Promise<void> {
 }
 
 export class EmbeddedPool extends EventEmitter implements PgPool {
-  /** Without `keepAlive`, BullMQ would poll every 10 s in case its connection is lost. PGlite has no connections. */
+  /** Without `keepAlive`, BullMQ would poll every 10 s. */
   readonly options = { keepAlive: true }
   readonly #database: PGlite
   readonly #sessions = new Set<Session>()
   #transactionOwner: Session | undefined
   readonly #waiting: (() => void)[] = []
-  /** For each prepared text: the statement's name, and the types of its parameters and columns. */
+  /** The prepared statements by their text. */
   readonly #prepared = new Map<string, { readonly name: string; readonly described: Answers }>()
   #maintaining: Disposable | undefined
   #ended = false
@@ -78,13 +78,13 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     })
   }
 
-  /** Opens the database and creates the schema. Throws WAREHOUSE_MISSING if the folder belongs to another user. */
+  /** Throws WAREHOUSE_MISSING if the folder belongs to another user. */
   static async open({ directory, schema, clock, onError }: EmbeddedSettings): Promise<EmbeddedPool> {
     await closeToOthers(directory)
     for (const flag of BASELINE_COMPILER_ONLY) setFlagsFromString(flag)
     if (!existsSync(join(directory, 'PG_VERSION'))) await createDatabase(directory)
     const database = await PGlite.create(directory, {
-      // Returns 64-bit integers as text, as the driver `pg` does. A JavaScript number cannot represent all of them.
+      // A JavaScript number cannot represent all 64-bit integers.
       parsers: { [types.INT8]: (text: string) => text },
       startParams: START_PARAMETERS,
     })
@@ -115,7 +115,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
   }
 
   async run<Result>(text: string, values: readonly unknown[] = [], session?: Session): Promise<PgQueryResult<Result>> {
-    // Lets other tasks run before the statement. Otherwise a worker that polls in a loop could not be stopped.
+    // Otherwise a worker that polls in a loop could not be stopped.
     await nextTurn()
     while (this.#transactionOwner !== undefined && this.#transactionOwner !== session) {
       await new Promise<void>((resume) => this.#waiting.push(resume))
@@ -133,14 +133,14 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     if (this.#transactionOwner === session) await this.run('ROLLBACK', [], session)
   }
 
-  /** Returns the result of the last statement. Without `values`, calls `exec`, which accepts several statements. */
+  /** Returns the result of the last statement. */
   async #execute<Result>(text: string, values: readonly unknown[]): Promise<Results<Result> | undefined> {
     if (this.#ended) throw new SyncError('CANCELLED', 'the embedded queue is closed', { cure: 'Start Tidemark again.' })
     if (values.length > 0) return await this.#database.runExclusive(() => this.#executePrepared<Result>(text, values))
     return (await this.#database.exec(text)).at(-1) as Results<Result> | undefined
   }
 
-  /** Runs a statement with parameters. PGlite's `query` is slower: it parses each text again and makes six calls. */
+  /** PGlite's own `query` would parse the same text again each time. */
   async #executePrepared<Result>(text: string, values: readonly unknown[]): Promise<Results<Result> | undefined> {
     const { parsers, serializers } = this.#database
     const { parse: prepare, describe, bind, execute, sync } = protocol.serialize
@@ -185,7 +185,7 @@ class Session extends EventEmitter implements PgPoolClient {
     return this.#pool.run<Result>(text, values, this)
   }
 
-  /** Rolls back a transaction that is still open. Otherwise, all other sessions would wait forever. */
+  /** An open transaction would make all other sessions wait forever. */
   release(): void {
     this.removeAllListeners()
     this.#pool.leave(this).catch((error: unknown) => this.#pool.emit('error', error))

@@ -1,4 +1,4 @@
-/** Runs BullMQ's PostgreSQL backend on PGlite. Jobs survive kill -9, but not a power cut during a write. */
+/** Runs BullMQ on PGlite. A power cut during a write can lose jobs. */
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { asSyncError, attempt, type ErrorCode, SyncError } from '../../src/errors.ts'
@@ -11,14 +11,13 @@ import { DatabaseSync } from 'node:sqlite'
 import { MINUTE_MS } from '../../src/instant.ts'
 import { folderRefused, ownFileRefused, makeFolder } from '../../src/folders.ts'
 
-/** With less free space than this, the disk counts as full: PGlite's write-ahead log grows by 16 MiB at a time. */
+/** PGlite's write-ahead log grows by 16 MiB at a time. */
 const FREE_BYTES_MIN = 16 * 1_048_576
-/** Workers look for jobs only every 60 s, because a new job wakes its worker, and no other process adds jobs. */
+/** A new job wakes its worker, so workers seldom look for jobs. */
 const WORKER_OPTIONS = { drainDelay: 60, stalledInterval: MINUTE_MS }
-/** Errors that a full disk can cause. They are then replaced by DISK_FULL. */
 const FULL_DISK_CODES: readonly ErrorCode[] = ['QUEUE_UNFIT', 'UNEXPECTED']
 
-/** Locks the directory and opens the store. Throws QUEUE_LOCKED, QUEUE_UNFIT, DISK_FULL, WAREHOUSE_MISSING. */
+/** Throws QUEUE_LOCKED, QUEUE_UNFIT, DISK_FULL or WAREHOUSE_MISSING. */
 export async function openEmbeddedStore(options: Opening): Promise<QueueStore> {
   const { directory } = options
   try {
@@ -37,7 +36,7 @@ async function openLocked(options: Opening): Promise<QueueStore> {
   const { directory, clock, prefix: schema } = options
   using opening = new DisposableStack()
   opening.use(lockDirectory(directory))
-  // PGlite's messages contain no passwords, so nothing is masked.
+  // PGlite's messages contain no passwords.
   const problems = new ProblemLog(options, (text) => text)
   const pool = await openPool({ directory, schema, clock, onError: problems.log })
   pool.on('error', problems.log)
@@ -78,7 +77,7 @@ async function isFull(directory: string): Promise<boolean> {
 
 const SQLITE_BUSY = 5
 
-/** Locks the directory, because jobs are lost if two processes open it. The lock ends with the process. */
+/** Locks the directory, because two processes at once would lose jobs. */
 export function lockDirectory(directory: string): Disposable {
   const folder = dirname(directory)
   try {
@@ -86,7 +85,7 @@ export function lockDirectory(directory: string): Disposable {
     return lockIn(directory)
   } catch (error) {
     const holder = `${directory}.holder`
-    // Finds out which file could not be used. An error without a path is from SQLite, which opens only `.lock`.
+    // An error of SQLite has no path, and SQLite opens only `.lock`.
     const own = (error as NodeJS.ErrnoException).path === holder ? holder : `${directory}.lock`
     throw existsSync(own) && mayWrite(folder) ? ownFileRefused(own, error) : folderRefused(folder, error)
   }
@@ -100,9 +99,9 @@ function lockIn(directory: string): Disposable {
   const file = `${directory}.lock`
   const lock = new DatabaseSync(file, { timeout: 0 })
   try {
-    // SQLite would open even a read-only file, but a lock on such a file would not exclude other processes.
+    // A lock on a read-only file would not exclude other processes.
     accessSync(file, constants.W_OK)
-    // Sets the permissions before SQLite creates its journal, because the journal inherits them.
+    // SQLite's journal inherits the permissions of the file.
     closeToOthers(file)
     lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
     writeFileSync(holder, `process ${process.pid}`)
@@ -119,5 +118,5 @@ function lockIn(directory: string): Disposable {
   return { [Symbol.dispose]: () => lock.close() }
 }
 
-/** Ignores errors, because some file systems do not support permissions. */
+/** Some file systems do not support permissions. */
 const closeToOthers = (file: string): void => attempt(() => chmodSync(file, 0o600), undefined)

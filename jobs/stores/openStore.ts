@@ -1,4 +1,4 @@
-/** Opens the queue store named by the setting `queue`. The caller closes the store. */
+/** Opens the queue store that the setting `queue` names. */
 import { addressOf } from './address.ts'
 import type { OpenOptions, QueueStore } from './store.ts'
 
@@ -6,7 +6,7 @@ export type { OpenOptions } from './store.ts'
 
 export const PREFIX = 'tidemark_queue'
 
-/** Opens the store. Throws CONFIG_INVALID, QUEUE_UNREACHABLE, QUEUE_UNFIT, QUEUE_LOCKED or, if embedded, DISK_FULL. */
+/** Throws CONFIG_INVALID, QUEUE_UNREACHABLE, QUEUE_UNFIT, QUEUE_LOCKED or DISK_FULL. */
 export async function openStore(setting: string, options: OpenOptions): Promise<QueueStore> {
   const address = addressOf(setting)
   const opening = { ...options, prefix: options.prefix ?? PREFIX }

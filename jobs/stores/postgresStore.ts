@@ -1,4 +1,4 @@
-/** The queue store on a PostgreSQL server. Each process has one connection pool. The tables have their own schema. */
+/** The queue store on a PostgreSQL server. */
 import { Pool } from 'pg'
 import type { PgPool } from 'bullmq'
 import { type ServerAddress, withoutSecrets } from './address.ts'
@@ -6,10 +6,10 @@ import { prepareTables, sessionName, sqlBackend, sqlValues } from './sqlBackend.
 import { composeStore, type Opening, type QueueStore, refuseUnfit, type StoreFinding, versionFinding } from './store.ts'
 import { messageOf, ProblemLog, unfitError, unreachableError } from './problemLog.ts'
 
-/** Workers and listeners use about ten sessions all the time. The other sessions are for short queries. */
+/** Workers and listeners use about ten sessions all the time. */
 const SESSIONS_MAX = 24
 const CONNECT_MS = 10_000
-/** Keep-alive packets start after this long without traffic. Otherwise, a lost server would go unnoticed for hours. */
+/** Without keep-alive packets, a lost server would go unnoticed for hours. */
 const KEEP_ALIVE_MS = 10_000
 
 const FACTS = `SELECT current_setting('server_version') AS version,  pg_is_in_recovery() AS is_replica, current_setting('default_transaction_read_only') AS read_only,
@@ -53,7 +53,7 @@ export async function openPostgresStore(address: ServerAddress, opening: Opening
 }
 
 function poolFor({ url }: ServerAddress, schema: string): Pool {
-  // Adds the search path to the URL, because an `options` parameter in the URL overrides the pool's setting.
+  // An `options` parameter in the URL would override the pool's setting.
   const address = new URL(url)
   const given = address.searchParams.get('options')
   address.searchParams.set('options', `${given === null ? '' : `${given} `}-c search_path=${schema}`)
@@ -65,7 +65,7 @@ function poolFor({ url }: ServerAddress, schema: string): Pool {
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: 'tidemark',
   })
-  // Each queue and each worker adds a listener. Without this call, Node would warn about more than ten listeners.
+  // Each queue and each worker adds a listener.
   return pool.setMaxListeners(0)
 }
 

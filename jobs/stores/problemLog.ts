@@ -1,4 +1,4 @@
-/** Masks passwords in drivers' messages. Our errors never contain the original error, which can show the password. */
+/** Masks passwords in the messages of drivers. */
 import type { Clock } from '../../src/clock.ts'
 import { SyncError } from '../../src/errors.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
@@ -19,7 +19,7 @@ export const unreachableError = (address: ServerAddress, error: unknown): SyncEr
 export const unfitError = (shown: string, what: string, cure: string): SyncError =>
   new SyncError('QUEUE_UNFIT', `the queue store ${shown} is not fit: ${what}`, { cure })
 
-/** Returns an error's message. An AggregateError has no message, so the messages of its errors are joined. */
+/** Returns an error's message. An AggregateError itself has no message. */
 export function messageOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ')
   if (!(error instanceof Error)) return String(error)
@@ -48,7 +48,6 @@ export class ProblemLog {
     log?.warn({ trouble: message }, 'the queue store has trouble; it is tried again')
   }
 
-  /** Call this when the store works again, so that the next problem is logged at once. */
   readonly reset = (): void => {
     if (this.#loggedAtMs.size === 0) return
     this.#loggedAtMs.clear()

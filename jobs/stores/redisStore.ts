@@ -1,4 +1,4 @@
-/** The queue store on Redis. If Redis is unreachable, calls on `asking` fail at once, and calls on `waiting` wait. */
+/** The queue store on Redis. */
 import { createRedisBackend } from 'bullmq'
 import { Redis, type RedisOptions } from 'ioredis'
 import { type ServerAddress, withoutSecrets } from './address.ts'
@@ -9,10 +9,10 @@ import { ProblemLog, unreachableError } from './problemLog.ts'
 const CONNECT_MS = 5_000
 const RECONNECT_MS_MIN = 50
 const RECONNECT_MS_MAX = 2_000
-/** A frozen server does not close its connections, so a call without a time limit could wait forever. */
+/** A frozen server does not close its connections. */
 const ANSWER_MS = 15_000
 
-/** Ended jobs use memory, so each queue keeps at most this many. One run per second adds thousands an hour. */
+/** Ended jobs use the memory of Redis. */
 const ENDED_MAX = 1_000
 
 const SHARED = {
@@ -49,7 +49,7 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
     asking,
     waiting,
     problems,
-    // The stores on PostgreSQL have no `endedMax`: BullMQ would deadlock there and report finished jobs as failed.
+    // BullMQ's PostgreSQL backend would deadlock with `endedMax`.
     endedMax: ENDED_MAX,
     isConnected: () => asking.status === 'ready',
     values: redisValues(asking, opening.prefix),
@@ -61,13 +61,13 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
   })
 }
 
-/** Returns whether a worker uses this connection's database, because Redis lists the workers of all its databases. */
+/** Redis lists the workers of all its databases. */
 const isOf =
   ({ options }: Redis) =>
   ({ db }: Readonly<Record<string, string | undefined>>): boolean =>
     db === undefined || db === String(options.db ?? 0)
 
-/** Connects to Redis. Reads the reason for a failure from error events, because `connect` does not throw the reason. */
+/** The error events contain the reason of a failure, which `connect` does not throw. */
 async function connect(redis: Redis, address: ServerAddress): Promise<Redis> {
   let why: unknown
   const note = (error: unknown) => (why = error)
@@ -79,7 +79,7 @@ async function connect(redis: Redis, address: ServerAddress): Promise<Redis> {
     redis.disconnect()
     throw unreachableError(address, why ?? error)
   } finally {
-    // Removes the listener only from a ready connection, because ioredis prints errors that have no listener.
+    // Without a listener, ioredis would print errors.
     if (redis.status === 'ready') redis.off('error', note)
   }
 }
@@ -89,7 +89,7 @@ async function findingsOf(redis: Redis): Promise<readonly StoreFinding[]> {
   return redisFindings({ info: await redis.info(), save, policy })
 }
 
-/** Returns a Redis setting, or undefined if the server forbids CONFIG, as many hosted servers do. */
+/** Returns undefined if the server forbids CONFIG, as many hosted servers do. */
 async function readSetting(redis: Redis, name: string): Promise<string | undefined> {
   const answer: unknown = await redis.config('GET', name).catch(() => undefined)
   return Array.isArray(answer) ? String(answer[1] ?? '') : undefined
@@ -138,7 +138,7 @@ function memory(fields: ReadonlyMap<string, string>): readonly StoreFinding[] {
   return [{ state: 'warned', what: `its memory is full (maxmemory ${max} bytes): it takes no jobs`, cure }]
 }
 
-/** Checks whether Redis keeps its data. If not, only warns: the warehouse can restore schedules and windows. */
+/** Only warns about lost data, because the warehouse can restore schedules and windows. */
 function persistence(fields: ReadonlyMap<string, string>, { save }: RedisFacts): StoreFinding {
   const aof = fields.get('aof_enabled')
   if (aof === '1') return { state: 'passed', what: 'keeps its data over a restart' }
@@ -165,7 +165,7 @@ const PROLONG = `if redis.call('PTTL', KEYS[1]) >= tonumber(ARGV[1]) then return
 redis.call('SET', KEYS[1], '', 'PX', ARGV[1])
 return 1`
 
-/** Stores shared values in Redis. Compares and writes in scripts, so that no other process can write in between. */
+/** Scripts prevent that another process writes between a read and a write. */
 function redisValues(redis: Redis, prefix: string): SharedValues {
   const key = (name: string) => `${prefix}-shelf:${name}`
   const run = (script: string, name: string, ...values: (string | number)[]) =>
@@ -183,5 +183,5 @@ function redisValues(redis: Redis, prefix: string): SharedValues {
   }
 }
 
-/** Returns a positive integer, because Redis accepts no other number of milliseconds. */
+/** Redis accepts only positive integers. */
 const whole = (ms: number): number => Math.max(1, Math.ceil(ms))

@@ -1,4 +1,4 @@
-/** What processes share through one store: one encrypted token, the lease for its refresh, and pauses. */
+/** Shares the token, its lease and pauses among processes. */
 import { randomUUID } from 'node:crypto'
 import type { SharedPauses } from '../../src/client/limiter.ts'
 import type { StoredToken, TokenStore } from '../../src/client/tokens.ts'
@@ -12,24 +12,24 @@ export interface StoredValue {
   readonly remainingMs: number
 }
 
-/** Short texts in a store. Each text expires by the store's clock. */
+/** Short texts that expire by the store's clock. */
 export interface SharedValues {
   read(name: string): Promise<StoredValue | undefined>
   write(name: string, text: string, ms: number): Promise<void>
-  /** If no value has this name, writes the value and returns true. If several processes call at once, one gets true. */
+  /** Writes the value unless the name has one. Only one caller gets true. */
   claim(name: string, text: string, ms: number): Promise<boolean>
-  /** Makes the value expire `ms` from now if the value still equals `text`. Otherwise returns false. */
+  /** Returns false if the value is no longer `text`. */
   renew(name: string, text: string, ms: number): Promise<boolean>
   remove(name: string, text: string): Promise<void>
-  /** Stores an empty value that expires `ms` from now. A value that expires later is not overwritten. */
+  /** Never shortens the time of a value. */
   prolong(name: string, ms: number): Promise<void>
 }
 
-/** The lease must last longer than the event loop can be blocked, because a blocked process cannot renew the lease. */
+/** A process whose event loop is blocked cannot renew the lease. */
 const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3
 const POLLS_PER_LEASE = 50
-/** How long no process requests a token after the service refuses the credentials, unless an operator acts. */
+/** How long no process sends credentials that the service has refused. */
 const REFUSAL_MS = 10 * MINUTE_MS
 
 const REFUSED = 'refused'
@@ -40,7 +40,7 @@ export interface LeaseRequest {
   readonly signal: AbortSignal
 }
 
-/** Waits for the lease, runs `work`, then releases the lease. `lost` aborts if another process takes the lease. */
+/** Runs `work` with the lease. `lost` aborts when another process has the lease. */
 export async function withLease<T>(
   { values, clock }: Pick<SharedTokensOptions, 'values' | 'clock'>,
   { name, ms, signal }: LeaseRequest,
@@ -50,7 +50,7 @@ export async function withLease<T>(
   const claim = () => values.claim(name, holder, ms)
   while (!(await claim())) await clock.sleep((ms / POLLS_PER_LEASE) * (0.5 + clock.random()), signal)
   const losing = new AbortController()
-  // Renews the lease, because the work can outlast it. If the store has lost the lease, claims it again.
+  // If the store has lost the lease, claims the lease again.
   using _ = repeat(ms / RENEWALS_PER_LEASE, clock, async () => {
     if (!(await values.renew(name, holder, ms)) && !(await claim())) losing.abort()
   })
@@ -103,10 +103,10 @@ export function sharedTokens(options: SharedTokensOptions): TokenStore {
   }
 }
 
-/** A decrypted token is not validated, because only a Tidemark process can have encrypted it. */
+/** Only a Tidemark process can have encrypted this content. */
 type TokenContent = Pick<StoredToken, 'lifetimeMs' | 'scopes'> & { readonly accessToken: string }
 
-/** Returns the pauses that all processes of the store obey, such as those for a Retry-After. */
+/** Returns the pauses that all processes of the store obey. */
 export function sharedPauses(values: SharedValues, identity: string): SharedPauses {
   const name = `pause:${identityHash(identity)}`
   return {

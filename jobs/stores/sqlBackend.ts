@@ -1,9 +1,9 @@
-/** BullMQ's PostgreSQL backend with one shared pool. A pool for each queue would open too many connections. */
+/** BullMQ's PostgreSQL backend with one pool for all queues. */
 import type { BackendFactory, PgPool, RedisQueueBackend, PgQueryable } from 'bullmq'
 import { PostgresConnection, PostgresQueueBackend, runMigrations } from 'bullmq'
 import type { StoredValue, SharedValues } from './sharedTokens.ts'
 
-/** The number of the lock for creating tables: the letters `tide` in ASCII. */
+/** The letters `tide` in ASCII. */
 const TABLES_LOCK = 0x74_69_64_65
 
 class SharedPool extends PostgresConnection {
@@ -21,19 +21,18 @@ export function sqlBackend(pool: PgPool, schema: string): BackendFactory<RedisQu
     const session = withBlockingConnection ? sessionName(name, worker) : blocking ? `${name}:qe` : undefined
     return new PostgresQueueBackend(new SharedPool(pool, schema), name, { ...options, connection: pool }, true, session)
   }) satisfies BackendFactory<PostgresQueueBackend>
-  // BullMQ's types assume a Redis backend. The calls that Tidemark uses exist on both backends.
+  // The calls that Tidemark uses exist on both backends.
   return backend as unknown as BackendFactory<RedisQueueBackend>
 }
 
 export const sessionName = (queue: string, worker: string): string => `${queue}:w:${worker}`
 
-/** Creates the tables for BullMQ and for shared values, unless they exist. */
 export async function prepareTables(pool: PgPool, schema: string): Promise<void> {
   const session = await pool.connect()
   try {
     await runMigrations(session, schema)
     await session.query('BEGIN')
-    // CREATE TABLE IF NOT EXISTS fails if two sessions run it at once, so a lock is taken first.
+    // CREATE TABLE IF NOT EXISTS fails if two sessions run it at once.
     await session.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [TABLES_LOCK, schema])
     await session.query(VALUES_TABLE)
     await session.query('COMMIT')
@@ -46,7 +45,7 @@ export async function prepareTables(pool: PgPool, schema: string): Promise<void>
 }
 
 const TABLE = 'tidemark_shelf'
-/** In PostgreSQL, `now()` is the start of the transaction, but `clock_timestamp()` is the current time. */
+/** PostgreSQL's `now()` is the start of the transaction. */
 const fromNow = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`
 
 const VALUES_TABLE = `CREATE TABLE IF NOT EXISTS ${TABLE} (

@@ -1,4 +1,4 @@
-/** A queue store: Redis, PostgreSQL, or the embedded one. Only a store creates BullMQ's queues and workers. */
+/** A queue store: Redis, PostgreSQL or the embedded store. */
 import type { BackendFactory, ConnectionOptions, Processor, RedisQueueBackend, Telemetry, WorkerOptions } from 'bullmq'
 import { Queue, Worker } from 'bullmq'
 import { type Clock, within } from '../../src/clock.ts'
@@ -20,7 +20,7 @@ export interface OpenOptions {
   readonly directory: string
   readonly log?: Log | undefined
   readonly clock: Clock
-  /** Separates installations on one server: the prefix of Redis keys, or the schema in PostgreSQL. */
+  /** Separates installations that share a server. */
   readonly prefix?: string | undefined
   readonly leaseMs?: number | undefined
   readonly telemetry?: Telemetry | undefined
@@ -32,37 +32,34 @@ interface StoreParts {
   readonly kind: StoreKind
   readonly shown: string
   readonly backend: BackendFactory<RedisQueueBackend>
-  /** Redis only: the connection for adding jobs. A call fails quickly if Redis is unreachable. */
+  /** Redis only: a call fails quickly if Redis is unreachable. */
   readonly asking?: ConnectionOptions
-  /** Redis only: the connection for taking jobs. A call waits until Redis is reachable. */
+  /** Redis only: a call waits until Redis is reachable. */
   readonly waiting?: ConnectionOptions
   readonly workerOptions?: Partial<WorkerOptions>
-  /** A queue keeps at most this many completed and as many failed jobs. If undefined, only their age matters. */
+  /** A queue keeps at most this many completed jobs and this many failed jobs. */
   readonly endedMax?: number
   readonly isConnected?: () => boolean
   readonly problems: ProblemLog
   readonly values: SharedValues
   readonly check: () => Promise<readonly StoreFinding[]>
-  /** Returns how many workers a queue has. `here` is how many of them are in this process. */
+  /** `here` is the number of the queue's workers in this process. */
   readonly workersOf: (queue: Queue, here: number) => Promise<number>
   readonly release: () => Promise<void>
 }
 
 const DAY_S = 24 * 3_600
 
-/**
- * A dead worker's job runs again within 20 s (the sum), unless a store sets a longer `stalledInterval`. A live worker
- * renews its lock every 7.5 s, so it can lose its job if its event loop is blocked for the remaining 7.5 s.
- */
+/** The job of a dead worker runs again within the sum of both times. */
 export const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
 const RETRY_OPTIONS = {
   runRetryDelay: 2_000,
-  // BullMQ fails a job once this many of its workers have died. The number is high enough that this never happens.
+  // BullMQ fails a job when this many of its workers have died.
   maxStalledCount: 1_000_000,
 }
 
-/** If one of these methods fails, the driver's error is converted to a SyncError with instructions for the user. */
+/** The errors of these methods are converted to SyncErrors. */
 const QUEUE_CALLS = [
   'add',
   'getActive',
@@ -86,7 +83,7 @@ export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, par
   const workers = new Set<Worker>()
   const base = (connection: ConnectionOptions = {}) => ({ connection, prefix, ...(telemetry && { telemetry }) })
   const toError = (error: unknown) => (error instanceof SyncError ? error : temporaryError(shown, problems, error))
-  const values = withErrors(parts.values, ['read', 'write', 'claim', 'remove'], toError)
+  const values = convertErrors(parts.values, ['read', 'write', 'claim', 'remove'], toError)
   const most = endedMax === undefined ? {} : { count: endedMax }
   const retention = { removeOnComplete: { age: DAY_S, ...most }, removeOnFail: { age: 7 * DAY_S, ...most } }
 
@@ -95,7 +92,7 @@ export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, par
     if (known !== undefined) return known as Queue<Data>
     const created = new Queue(name, { ...base(parts.asking), defaultJobOptions: retention }, backend)
     created.on('error', problems.log)
-    queues.set(name, withErrors(created, QUEUE_CALLS, toError))
+    queues.set(name, convertErrors(created, QUEUE_CALLS, toError))
     return created as Queue<Data>
   }
 
@@ -107,10 +104,10 @@ export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, par
     const ours = { ...base(parts.waiting), ...LOCKS, ...RETRY_OPTIONS, ...workerOptions }
     const created = new Worker<Data, Result>(name, processor, { ...ours, ...options }, backend)
     created.on('error', problems.log)
-    // BullMQ ignores later calls of `close`, so the first call must not wait for an unreachable store.
+    // BullMQ ignores a second `close`, so the first must not wait for a lost store.
     const close = created.close.bind(created)
     created.close = (force = isConnected?.() === false) => close(force)
-    // A job whose lock was lost may already be running in another process, so this process cancels the job.
+    // Another process may already run the job.
     created.on('lockRenewalFailed', (ids) => ids.forEach((id) => created.cancelJob(id, 'the lock of the job was lost')))
     const kept = created as Worker
     workers.add(kept)
@@ -129,7 +126,6 @@ export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, par
     kind,
     queue,
     worker,
-    /** Returns the store of the shared token. It encrypts the token with a key derived from the client secret. */
     tokens: (access: { readonly identity: string; readonly secret: Secret }) =>
       sharedTokens({ values, clock, access, leaseMs }),
     values,
@@ -152,8 +148,7 @@ const temporaryError = (shown: string, { mask }: ProblemLog, error: unknown): Sy
     cure: 'Check that the store runs, has free space and accepts writes. The worker then continues by itself.',
   })
 
-/** Replaces methods of `target`, so that `toError` converts their errors. */
-function withErrors<T extends object>(target: T, calls: readonly (keyof T)[], toError: (error: unknown) => Error): T {
+function convertErrors<T extends object>(target: T, calls: readonly (keyof T)[], toError: (error: unknown) => Error): T {
   for (const call of calls) {
     const method = (target[call] as (...args: unknown[]) => Promise<unknown>).bind(target)
     const converting = (...args: unknown[]) => method(...args).catch((error: unknown) => Promise.reject(toError(error)))
@@ -173,7 +168,7 @@ interface KnownVersions {
   readonly advised: number
 }
 
-/** Returns a finding: new enough, old, or too old. Warns if `version` does not begin with a number. */
+/** Warns if `version` does not begin with a number. */
 export function versionFinding(what: string, version: string, { product, min, advised }: KnownVersions): StoreFinding {
   const number = Number.parseFloat(version)
   if (number >= advised) return { state: 'passed', what }

@@ -1,4 +1,4 @@
-/** Encrypts the shared token, because others can read the store. The key is derived from the client secret. */
+/** Encrypts the shared token, because others can read the store. */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 import { attempt } from '../../src/errors.ts'
 import type { Secret } from '../../src/secret.ts'
@@ -11,7 +11,7 @@ const PURPOSE = 'tidemark shared token 1'
 
 export function tokenCipher({ identity, secret }: { readonly identity: string; readonly secret: Secret }) {
   const associated = Buffer.from(identity)
-  // Derives the key on each use, because the client secret changes when its file is reread.
+  // The client secret changes when its file is read again.
   const key = () => Buffer.from(hkdfSync('sha256', secret.reveal(), associated, PURPOSE, KEY_BYTES))
   return {
     encrypt(text: string): string {
@@ -20,7 +20,7 @@ export function tokenCipher({ identity, secret }: { readonly identity: string; r
       const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
       return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')
     },
-    /** Returns the decrypted text, or undefined if another secret or identity was used to encrypt the text. */
+    /** Returns undefined if the text was encrypted with another secret or identity. */
     decrypt(text: string): string | undefined {
       const bytes = Buffer.from(text, 'base64url')
       const nonce = bytes.subarray(0, NONCE_BYTES)
@@ -34,6 +34,6 @@ export function tokenCipher({ identity, secret }: { readonly identity: string; r
   }
 }
 
-/** Hashes the service's address and the client's identity, because others can read the names of stored values. */
+/** Hides the client's identity, because others can read the names of values. */
 export const identityHash = (identity: string): string =>
   createHash('sha256').update(identity).digest('base64url').slice(0, 22)

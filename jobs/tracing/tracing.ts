@@ -1,4 +1,4 @@
-/** Sends OpenTelemetry traces if OTEL variables ask for them. Spans contain no bodies, headers or error messages. */
+/** Sends OpenTelemetry traces. Spans contain no bodies, headers or messages. */
 import type { Telemetry } from 'bullmq'
 import { asSyncError } from '../../src/errors.ts'
 import type { Log } from '../../src/log.ts'
@@ -13,7 +13,7 @@ type Env = Readonly<Record<string, string | undefined>>
 
 const isTrue = (value: string | undefined): boolean => value?.trim().toLowerCase() === 'true'
 
-/** Returns whether the standard OTEL variables ask for traces. If they name exporters, one of them must be OTLP. */
+/** Returns whether the OTEL variables ask for OTLP traces. */
 export function wantsTraces(env: Env): boolean {
   if (isTrue(env['OTEL_SDK_DISABLED'])) return false
   const exporter = env['OTEL_TRACES_EXPORTER']?.trim() ?? ''
@@ -32,7 +32,7 @@ const SERVICE_NAME = 'tidemark'
 const PREFIX = 'tidemark.'
 const FLUSH_MS_MAX = 2_000
 
-/** Starts sending traces. Returns undefined if the OTEL variables do not ask for any traces. */
+/** Returns undefined if the OTEL variables ask for no traces. */
 export async function openTracing({ env, version, log }: TracingOptions): Promise<Tracing | undefined> {
   if (!wantsTraces(env)) return undefined
   const protocol = env['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] ?? env['OTEL_EXPORTER_OTLP_PROTOCOL'] ?? 'http/json'
