@@ -1,4 +1,4 @@
-/** Comments on columns of schema `tidemark`, by column name. Exceptions for single tables are in schema/migrations. */
+/** Comments on columns of schema `tidemark`. Migrations contain exceptions for single tables. */
 export const BOOK_COLUMNS: Readonly<Record<string, string>> = {
   applied_at: 'When this layout was applied to this warehouse',
   asked: 'The request: start, filters, flags of collections and currencies',

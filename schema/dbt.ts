@@ -1,4 +1,4 @@
-/** Builds the content of dbt's `sources.yml`, which declares all tables with their columns, tests and freshness. */
+/** Builds the content of dbt's `sources.yml`. */
 import type { BookTable, ColumnEntry, WarehouseColumns } from './dictionary.ts'
 import { reports } from './index.ts'
 import type { Declaration } from './report.ts'
@@ -8,9 +8,9 @@ export interface DbtInput {
   readonly database: string
   readonly columns: WarehouseColumns
   readonly books: readonly BookTable[]
-  /** Tables and views of schema `history`. Empty if no report keeps a history. */
+  /** Empty if no report keeps a history. */
   readonly histories: readonly BookTable[]
-  /** Milliseconds between the runs of each enabled report. Undefined for a report with a cron line. */
+  /** Undefined for a report with a cron line. */
   readonly everyMs: ReadonlyMap<string, number | undefined>
 }
 
@@ -82,7 +82,7 @@ function tablesOf(report: Declaration, columns: WarehouseColumns): Section[] {
 const CHILD_KEY = CHILD_COLUMNS[0]?.name ?? ''
 const NEVER_NULL = ['is_deleted', '_observed_at', '_load_id']
 
-/** It can be normal for a table not to change for a week, so dbt only warns. */
+/** Some tables do not change for a week, so dbt only warns. */
 const CHANGE_FRESHNESS: Section = { warn_after: { count: 7, period: 'day' } }
 
 interface OwnColumn {
@@ -126,7 +126,7 @@ const parentTest = (child: string, parent: ReportTable): Section => ({
   },
 })
 
-/** Joins the key columns into one SQL expression, because dbt's tests accept only one column. */
+/** The tests of dbt accept only one column. */
 const keyExpression = (columns: readonly string[]): string =>
   columns.length === 1 ? (columns[0] ?? '') : `(${columns.join(', ')})`
 
@@ -181,5 +181,5 @@ function runTable(report: string, everyMs: number = DAY_MS): Section {
   }
 }
 
-/** Inserts a space into markers such as `{{`, because dbt would execute a marker in a field's name. */
+/** A marker such as `{{` in a field's name would be executed by dbt. */
 const plain = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ').replaceAll(/\{(?=[{%#])/g, '{ ')

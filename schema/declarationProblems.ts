@@ -1,16 +1,16 @@
-/** Checks the declaration of an operator's own report (`reports_from`), so that mistakes are found before a run. */
+/** Finds mistakes in the declaration of an operator's own report (`reports_from`). */
 import type { Declaration } from './report.ts'
 import { CHILD_COLUMNS, snakeCase, SYSTEM_COLUMNS, tableOf } from './tables.ts'
 
 export interface DeclarationProblem {
-  /** The property with the mistake. Example: `['fields', 'orderId', 'type']`. */
+  /** Example: `['fields', 'orderId', 'type']`. */
   readonly path: readonly string[]
   readonly problem: string
 }
 
 const RESERVED = new Set([...SYSTEM_COLUMNS, ...CHILD_COLUMNS].map(({ name }) => name))
 
-/** Returns contradictions between properties, such as a key without a field. Zod checks each property by itself. */
+/** Returns contradictions between properties, such as a key without a field. */
 export function contradictionsIn(report: Declaration): DeclarationProblem[] {
   const { fields, deletes, deletedFlag, includeDeleted, currency, perRecord } = report
   const { asked, children } = tableOf(report)

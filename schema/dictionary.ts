@@ -1,4 +1,4 @@
-/** Builds the data dictionary as Markdown. A test compares docs/TABLES.md with the dictionary of an empty warehouse. */
+/** Builds the data dictionary (docs/TABLES.md) as Markdown. */
 import { BOOK_COLUMNS } from './books.ts'
 import { reports } from './index.ts'
 import type { Declaration, Deletes } from './report.ts'
@@ -27,13 +27,13 @@ const DELETIONS: Record<Deletes, string> = {
   none: 'entries are never marked as deleted. An entry that is missing when its span of time is read again is removed',
 }
 
-/** Some event rows have all fields, others only four. The specification does not explain why (spec §2, event row). */
+/** The specification does not explain why event rows have two shapes (spec §2). */
 const SHAPES =
   '- Shapes: a row of the full shape has a field for each column. A row of the summary shape has `eventId`, `eventName` (column\n' +
   '  `name`), `modifiedAt` (`record_modified` and `aggregate_record_modified`) and `totalChanges`, and leaves other columns as\n' +
   '  they are. The specification does not name which shape a response has: Tidemark accepts both, also mixed.'
 
-/** Returns the dictionary as Markdown. With `stored`, it also lists the columns of that warehouse. */
+/** Returns the dictionary. With `stored`, also lists the columns of that warehouse. */
 export function dictionary(books: readonly BookTable[], stored?: WarehouseColumns): string {
   const blocks = [
     '# Tables',
@@ -186,11 +186,11 @@ function columnTable(columns: readonly ColumnEntry[]): string {
   return markdownTable('column | type | meaning', rows)
 }
 
-/** In `head` and in each of `rows`, ` | ` separates the cells. */
+/** The text ` | ` separates cells. */
 function markdownTable(head: string, rows: readonly string[]): string {
   const rule = `|${'---|'.repeat(head.split(' | ').length)}`
   return [`| ${head} |`, rule, ...rows.map((row) => `| ${row} |`)].join('\n')
 }
 
-/** Vertical bars and line breaks in a field's name would break the Markdown table. */
+/** A bar or a line break in a field's name would break the Markdown table. */
 const cell = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ').replaceAll('|', '\\|')

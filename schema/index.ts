@@ -1,4 +1,4 @@
-/** Lists all reports: those in the specification, and those added by the setting `reports_from`. */
+/** Lists all reports. The setting `reports_from` adds an operator's own reports. */
 import { z } from 'zod'
 import type { Declaration } from './report.ts'
 import { auditEntries } from './reports/auditEntries.ts'
@@ -21,14 +21,14 @@ const ofSpecification = [
   enquiryAuditEntries,
 ] as const satisfies readonly Declaration[]
 
-/** The name of a report in the specification. The setting `reports_from` adds other names. @useDeclaredType */
+/** The name of a report. The setting `reports_from` adds names. @useDeclaredType */
 export type ReportName = (typeof ofSpecification)[number]['name']
 
-/** All reports in the order in which they run. Only `registerReports` changes this list. */
+/** All reports in the order in which they run. */
 export const reports: (Declaration & { readonly name: ReportName })[] = [...ofSpecification]
 export const reportNames: ReportName[] = reports.map((report) => report.name)
 
-/** Adds reports to the list before the audit reports, because those must run after the reports that they audit. */
+/** Adds reports before the audit reports, which must run last. */
 export function registerReports(own: readonly Declaration[]): void {
   for (const report of own) {
     if (isReportName(report.name)) continue
@@ -46,7 +46,7 @@ export const reportOf = (name: ReportName): Declaration => reports.find((report)
 
 export const isPerRecord = (name: ReportName): boolean => reportOf(name).perRecord !== undefined
 
-/** The schema of a report's name. Each parse uses the current list of reports, so it accepts reports added later. */
+/** Accepts reports that are added later too. */
 export const Report = z
   .string()
   .refine(isReportName, { error: () => `must be one of ${reportNames.join(', ')}` })

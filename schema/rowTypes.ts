@@ -1,4 +1,4 @@
-/** Describes the rows of all tables and views for other programs: as TypeScript interfaces and as JSON schemas. */
+/** Describes rows for other programs, as TypeScript interfaces and JSON schemas. */
 import type { BookTable, ColumnEntry } from './dictionary.ts'
 import { reports } from './index.ts'
 import { tableOf } from './tables.ts'
@@ -9,9 +9,9 @@ export interface RowTable extends BookTable {
 }
 
 interface ValueType {
-  /** The type of a value that `getRowObjectsJS()` of `@duckdb/node-api` returns. */
+  /** The type that `getRowObjectsJS()` of `@duckdb/node-api` returns. */
   readonly typescript: string
-  /** The JSON schema of a value that `tidemark query --format json` prints. */
+  /** The type that `tidemark query --format json` prints. */
   readonly json: { readonly type?: string; readonly format?: string }
 }
 
@@ -29,7 +29,7 @@ const VALUE_TYPES: Readonly<Record<string, ValueType>> = {
   VARCHAR: { typescript: 'string', json: { type: 'string' } },
   TIMESTAMPTZ: { typescript: 'Date', json: { type: 'string', format: 'date-time' } },
   INTERVAL: { typescript: 'unknown', json: { type: 'string' } },
-  // For a JSON column, `query --format json` prints the JSON value itself, and node-api returns its text.
+  // The command `query --format json` prints the JSON value itself.
   JSON: { typescript: 'string', json: {} },
 }
 
@@ -37,7 +37,7 @@ const ANY_VALUE: ValueType = { typescript: 'unknown', json: {} }
 
 const valueTypeOf = (type: string): ValueType => VALUE_TYPES[type.replace(/\(.*\)$/, '')] ?? ANY_VALUE
 
-/** Returns whether the column is part of a key. Keys are never NULL, although DuckDB has no constraint for them. */
+/** Keys are never NULL, although DuckDB has no constraint for them. */
 const isKey = (table: string, column: string): boolean =>
   reports
     .map(tableOf)
@@ -50,7 +50,7 @@ const isKey = (table: string, column: string): boolean =>
 const mayBeNull = (table: RowTable, { name, nullable }: RowTable['columns'][number]): boolean =>
   nullable && (table.schema === 'tidemark' || !isKey(table.name, name))
 
-/** Returns one interface for each table, and the interface `Database` that query builders such as Kysely need. */
+/** Returns one interface for each table, and `Database` for query builders such as Kysely. */
 export function typescriptOf(tables: readonly RowTable[]): string {
   const members = tables.map((table) => `  '${qualified(table)}': ${interfaceName(table)}\n`)
   return `/** Made by "tidemark schema --format typescript": rows as getRowObjectsJS() of @duckdb/node-api returns them. */
@@ -78,7 +78,7 @@ const qualified = ({ schema, name }: RowTable): string => (schema === 'main' ? n
 const interfaceName = (table: RowTable): string =>
   qualified(table).replaceAll(/(?:^|[^a-z0-9]+)([a-z0-9])/gi, (_, first: string) => first.toUpperCase())
 
-/** Returns a JSON Schema (2020-12) that defines the rows of each table. Example: `#/$defs/current.events`. */
+/** Returns a JSON Schema (2020-12) that defines the rows of each table. */
 export const jsonSchemaOf = (tables: readonly RowTable[]): object => ({
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   description: 'Made by "tidemark schema --format json-schema": rows as "tidemark query --format json" prints them',

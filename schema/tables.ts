@@ -19,7 +19,7 @@ export interface Column {
   readonly comment: string
 }
 
-/** A documented column. `sources` are all names of its field. Example: `['name', 'eventName']`. */
+/** `sources` are all names of the field. Example: `['name', 'eventName']`. */
 export interface FieldColumn extends Column {
   readonly sources: readonly string[]
 }
@@ -50,7 +50,7 @@ export const TYPES: Record<FieldType, DuckType> = {
 
 const column = (name: string, type: DuckType, comment: string): Column => ({ name, type, comment })
 
-/** Columns that Tidemark adds to every report and child table (product contract §4). */
+/** Columns that Tidemark adds to every report and child table. */
 export const SYSTEM_COLUMNS: readonly Column[] = [
   column('is_deleted', 'BOOLEAN', 'Whether the row is known to be deleted'),
   column('_delete_evidence', 'VARCHAR', 'How the deletion is known: flag, diff, absence; null: not deleted'),
@@ -72,7 +72,7 @@ export const CHILD_COLUMNS: readonly Column[] = [
   column('_payload', 'JSON', 'The item as it was sent'),
 ]
 
-/** The column that numbers the audit entries of a record, because entries have no identifier. */
+/** Numbers the audit entries of a record, because entries have no identifier. */
 export const ENTRY_NUMBER = column(
   'entry_number',
   'BIGINT',
@@ -114,7 +114,7 @@ export function collectionFields(report: Declaration): readonly string[] {
   return Object.values(report.expand).flatMap((added) => (added === 'fields' ? [] : [added.field]))
 }
 
-/** Returns the columns of documented fields. The deletion flag has none: it fills the system column `is_deleted`. */
+/** The deletion flag has no column of its own, because it fills `is_deleted`. */
 function fieldColumns(report: Declaration): FieldColumn[] {
   return Object.entries(report.fields)
     .filter(([name]) => name !== report.deletedFlag)

@@ -1,13 +1,13 @@
-/** Lists which values each column type accepts. Other values are misfits. docs/TABLES.md and a test use this list. */
+/** Lists which values each column type accepts. */
 import type { DuckType } from './tables.ts'
 
 type Example = `${string} → ${string}`
 
 export interface ValueRule {
-  /** Why a value does not fit, as the end of a sentence that begins "the value is". Example: `no 64-bit integer`. */
+  /** The end of a sentence that begins "the value is". Example: `no 64-bit integer`. */
   readonly misfit: string
   readonly takes: string
-  /** Each example contains an accepted JSON value, an arrow, and the value as DuckDB prints it (in UTC). */
+  /** A JSON value, an arrow, and the value as DuckDB prints it in UTC. */
   readonly examples: readonly Example[]
   readonly misfits: readonly string[]
 }

@@ -13,7 +13,7 @@ import { folderRefused, ownFileRefused, makeFolder } from '../../src/folders.ts'
 
 /** PGlite's write-ahead log grows by 16 MiB at a time. */
 const FREE_BYTES_MIN = 16 * 1_048_576
-/** A new job wakes its worker, so workers seldom look for jobs. */
+/** A new job wakes its worker, so workers look for jobs only every 60 s. */
 const WORKER_OPTIONS = { drainDelay: 60, stalledInterval: MINUTE_MS }
 const FULL_DISK_CODES: readonly ErrorCode[] = ['QUEUE_UNFIT', 'UNEXPECTED']
 

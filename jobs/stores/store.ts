@@ -83,7 +83,7 @@ export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, par
   const workers = new Set<Worker>()
   const base = (connection: ConnectionOptions = {}) => ({ connection, prefix, ...(telemetry && { telemetry }) })
   const toError = (error: unknown) => (error instanceof SyncError ? error : temporaryError(shown, problems, error))
-  const values = convertErrors(parts.values, ['read', 'write', 'claim', 'remove'], toError)
+  const values = mapErrors(parts.values, ['read', 'write', 'claim', 'remove'], toError)
   const most = endedMax === undefined ? {} : { count: endedMax }
   const retention = { removeOnComplete: { age: DAY_S, ...most }, removeOnFail: { age: 7 * DAY_S, ...most } }
 
@@ -92,7 +92,7 @@ export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, par
     if (known !== undefined) return known as Queue<Data>
     const created = new Queue(name, { ...base(parts.asking), defaultJobOptions: retention }, backend)
     created.on('error', problems.log)
-    queues.set(name, convertErrors(created, QUEUE_CALLS, toError))
+    queues.set(name, mapErrors(created, QUEUE_CALLS, toError))
     return created as Queue<Data>
   }
 
@@ -148,7 +148,7 @@ const temporaryError = (shown: string, { mask }: ProblemLog, error: unknown): Sy
     cure: 'Check that the store runs, has free space and accepts writes. The worker then continues by itself.',
   })
 
-function convertErrors<T extends object>(target: T, calls: readonly (keyof T)[], toError: (error: unknown) => Error): T {
+function mapErrors<T extends object>(target: T, calls: readonly (keyof T)[], toError: (error: unknown) => Error): T {
   for (const call of calls) {
     const method = (target[call] as (...args: unknown[]) => Promise<unknown>).bind(target)
     const converting = (...args: unknown[]) => method(...args).catch((error: unknown) => Promise.reject(toError(error)))

@@ -1,4 +1,4 @@
-/** Chooses the error for a response from its status and its first bytes (spec §7). No error quotes a secret. */
+/** Chooses the error for a response from its status and its first bytes (spec §7). */
 import { type ErrorCode, type ErrorDetails, SyncError } from '../errors.ts'
 import { SHOWN_CHARS_MAX, SHOWN_START_CHARS_MAX } from './limits.ts'
 import { problemsIn } from './problems.ts'
@@ -8,12 +8,11 @@ import type { RawAnswer } from './transport.ts'
 export interface RequestContext {
   /** Undefined for a token request. */
   report: string | undefined
-  /** Undefined if the specification names no scope for the report (spec §5, rule 3). */
+  /** Undefined if the specification names no scope for the report. */
   scope?: string | undefined
   redactor: Redactor
 }
 
-/** The error for one status: the code, the message without the status, and the cure. */
 type Refusal = readonly [ErrorCode, message: string, cure: string]
 type Refusals = Readonly<Record<number, Refusal>>
 
@@ -54,7 +53,7 @@ const reportRefusals = (report: string, scope: string): Refusals => ({
     'the service refused the request',
     'Check start (it must not be in the future), filters, currencies and page_size of this report against this message of the service.',
   ],
-  // The client has already tried a new token after the first 401 (spec §5, rules 3 and 4).
+  // The client has already tried a new token (spec §5, rule 4).
   401: [
     'SCOPE_MISSING',
     'the service refused a new token as well, so the token lacks the scope of this report',
@@ -72,7 +71,7 @@ const reportRefusals = (report: string, scope: string): Refusals => ({
   ],
 })
 
-/** Returns the error for wrong credentials, after which the client sends no more token requests. */
+/** Returns the error for wrong credentials. */
 export function credentialsRefused(): SyncError {
   const [code, message, cure] = CREDENTIALS_REFUSED
   return failure(code, { report: undefined }, { message: `${message} (401)`, cure, data: { status: 401 } })
@@ -99,7 +98,7 @@ const isTransient = (status: number): boolean =>
 
 const isRedirect = (status: number): boolean => status >= 300 && status < 400 && status !== 304
 
-/** Returns the error for a 200 response that is empty or a web page (such as a login page), otherwise undefined. */
+/** Returns an error for an empty response and for a web page, such as a login page. */
 function unusableBody(answer: RawAnswer, request: RequestContext): SyncError | undefined {
   const start = answer.bytes.subarray(0, 4_096).toString('utf8').trimStart()
   if (start === '' && answer.bytes.length < 4_096) {
@@ -110,7 +109,7 @@ function unusableBody(answer: RawAnswer, request: RequestContext): SyncError | u
     })
   }
   if (!start.startsWith('<') && !/\bhtml\b/i.test(answer.contentType)) return undefined
-  // The error does not quote a body that begins like JSON, because it may contain rows with private columns.
+  // The error must not quote rows with private columns.
   const shown = /^[[{]/.test(start) ? {} : { start: request.redactor.shown(start, SHOWN_START_CHARS_MAX) }
   return failure('ANSWER_NOT_JSON', request, {
     message: 'the answer is a web page, not JSON',
@@ -130,7 +129,7 @@ function redirected(answer: RawAnswer, request: RequestContext): SyncError {
 
 function unexpected(answer: RawAnswer, request: RequestContext): SyncError {
   const { status, bytes } = answer
-  // A 2xx response may contain private columns, so the error does not quote its body.
+  // A 2xx response may contain private columns.
   const shown = status < 300 ? '' : request.redactor.shown(bytes.toString('utf8'), SHOWN_CHARS_MAX)
   return failure('STATUS_UNEXPECTED', request, {
     message: `the service answered ${status}, which is not in the specification${shown && `: ${shown}`}`,

@@ -1,4 +1,4 @@
-/** Cancels calls with AbortSignals. Avoids `AbortSignal.any`: its signals stay attached to long-lived parents. */
+/** Cancels calls. Avoids `AbortSignal.any`, whose signals stay attached to long-lived parents. */
 import { cancelled } from '../errors.ts'
 import { onAbort } from '../signals.ts'
 
@@ -7,7 +7,7 @@ export interface LinkedSignal extends Disposable {
   abort(reason: unknown): void
 }
 
-/** Returns a signal that aborts as soon as a parent aborts. Disposing it removes its listeners from the parents. */
+/** Returns a signal that aborts as soon as a parent aborts. */
 export function linkedSignal(parents: readonly (AbortSignal | undefined)[]): LinkedSignal {
   const controller = new AbortController()
   const followed = parents.filter((parent) => parent !== undefined)
@@ -19,9 +19,9 @@ export function linkedSignal(parents: readonly (AbortSignal | undefined)[]): Lin
   }
 }
 
-/** Returns the result of `work`. Rejects as soon as the signal aborts, even if `work` never settles. */
+/** Rejects as soon as the signal aborts, even if `work` never settles. */
 export async function raced<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  // Ignores a rejection of `work` after the abort. Otherwise, Node would report an unhandled rejection.
+  // Otherwise Node would report a later rejection of `work` as unhandled.
   work.catch(() => undefined)
   const aborted = Promise.withResolvers<never>()
   using _ = onAbort(signal, () => aborted.reject(reasonOf(signal)))
@@ -32,7 +32,7 @@ export function throwIfAborted(signal: AbortSignal): void {
   if (signal.aborted) throw reasonOf(signal)
 }
 
-/** Returns the signal's reason. For a DOMException (AbortError, TimeoutError), returns the error CANCELLED instead. */
+/** Returns the signal's reason, or the error CANCELLED instead of a DOMException. */
 export function reasonOf(signal: AbortSignal): Error {
   const reason: unknown = signal.reason
   if (reason instanceof Error && !(reason instanceof DOMException)) return reason

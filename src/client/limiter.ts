@@ -1,4 +1,4 @@
-/** Decides when a request can be sent. Limits rate and concurrency, orders by priority, and waits during pauses. */
+/** Decides when a request is sent. */
 import { type Clock, within } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import { formatInstant, plusMs } from '../instant.ts'
@@ -6,24 +6,24 @@ import { onAbort } from '../signals.ts'
 import { reasonOf, throwIfAborted } from './cancellation.ts'
 
 export interface LimiterRules {
-  /** Maximum number of concurrent requests. The limiter starts at 4, and allows more as requests succeed. */
+  /** Maximum number of concurrent requests. The limiter starts at 4. */
   concurrency: number
   requestsPerSecond?: number | undefined
-  /** Requests wait out a pause of up to this length (ms). During a longer one, they fail with RATE_LIMITED. */
+  /** During a longer pause, requests fail with RATE_LIMITED. */
   pauseMsMax?: number | undefined
   sharedPauses?: SharedPauses | undefined
 }
 
-/** Shares pauses after a 429 or a Retry-After with other processes. If this fails, only our own pauses apply. */
+/** Shares the pauses that the service requests with other processes. */
 export interface SharedPauses {
-  /** Stores a pause that begins now and lasts `ms` milliseconds. Does not shorten a longer stored pause. */
+  /** Does not shorten a longer stored pause. */
   pause(ms: number): Promise<void>
   remainingMs(): Promise<number>
 }
 
-/** Minimum time between two reads of the shared pauses. A pause of another process may go unnoticed for this long. */
+/** A pause of another process may go unnoticed for this long. */
 const SHARED_CHECK_EVERY_MS = 250
-/** If other processes' pauses can't be read within this time, the request is sent anyway: the store may be down. */
+/** After this time, the request is sent anyway, because the store may be down. */
 const SHARED_CHECK_MS_MAX = 500
 
 export interface Permit extends Disposable {
@@ -53,7 +53,7 @@ export class Limiter {
     this.#spacingMs = 1_000 / (rules.requestsPerSecond ?? Number.POSITIVE_INFINITY)
   }
 
-  /** Returns a permit. Callers with the same priority are served in order. Throws RATE_LIMITED during a long pause. */
+  /** Throws RATE_LIMITED during a long pause. */
   async acquire(signal: AbortSignal, priority: Priority = 'first'): Promise<Permit> {
     for (;;) {
       const permit = await this.#turn(signal, priority)
@@ -64,7 +64,7 @@ export class Limiter {
     }
   }
 
-  /** Delays all requests for `ms` milliseconds, in this process and in all processes that share its pauses. */
+  /** Delays all requests of this process and of processes that share its pauses. */
   pause(ms: number): void {
     this.#hold(ms)
     this.#rules.sharedPauses?.pause(ms).catch(() => undefined)
@@ -81,7 +81,7 @@ export class Limiter {
     return await waiter.promise
   }
 
-  /** Returns the remaining shared pause (ms). 0 right after a check, because `#hold` already applies the pause. */
+  /** Returns 0 right after a check, because `#hold` already applies the pause. */
   async #sharedPauseMs(): Promise<number> {
     const pauses = this.#rules.sharedPauses
     const isFresh = this.#clock.monotonicMs() - this.#sharedCheckedMs < SHARED_CHECK_EVERY_MS
@@ -143,7 +143,7 @@ export class Limiter {
     if (this.#queue.length === 0) this.#cancelAlarm()
   }
 
-  /** Serves the queue after `ms` milliseconds. Not with `clock.after`, which would let the process exit. */
+  /** Does not use `clock.after`, which would let the process exit. */
   #wakeIn(ms: number): void {
     if (this.#alarm !== undefined) return
     const alarm = (this.#alarm = new AbortController())
@@ -174,10 +174,10 @@ const longPauseError = (waitMs: number, clock: Clock): SyncError =>
     },
   )
 
-/** Incremental runs are `first`. Backfills are `behind`, because they wait for incremental runs. */
+/** Backfills are `behind`, because they wait for incremental runs. */
 export type Priority = 'first' | 'behind'
 
-/** After this many `first` requests in a row, one waiting `behind` request is sent, so that backfills keep moving. */
+/** After this many `first` requests in a row, a `behind` request is sent. */
 const FIRST_IN_A_ROW_MAX = 7
 
 export class FairQueue<T> {
@@ -208,22 +208,21 @@ export class FairQueue<T> {
   }
 }
 
-/** The limit at the start. Slow responses never reduce the limit below this number; only an overload does. */
+/** Slow responses never reduce the limit below this number. */
 const STEADY_LIMIT = 4
-/** Responses count as slow if, on average, they take this many times as long as usual. */
+/** Responses count as slow if they take this many times as long as usual. */
 const SLOWER = 1.5
-/** Weight of the earlier responses in the average time. The newest response has the rest. */
+/** The weight of earlier responses in the average time. */
 const TIME_MEMORY = 0.75
 
-/** Limits concurrent requests. Successes raise the limit, slower responses lower it, and an overload halves it. */
+/** Finds out how many concurrent requests the service can process. */
 export class AdaptiveConcurrency {
   readonly #max: number
   #limit: number
-  /** Below this limit, each success adds 1 to the limit. From this limit on, each success adds only 1 / limit. */
+  /** From this limit on, the limit grows slowly. */
   #slowGrowthFrom: number
-  /** How often the limit has been halved. Requests that began before the last halving can't halve the limit again. */
+  /** How often the limit was halved. */
   halvings = 0
-  /** `#recentMs` is the average response time. `#usualMs` is the average while the limit is at most `STEADY_LIMIT`. */
   #recentMs: number | undefined
   #usualMs = 0
 
@@ -237,9 +236,9 @@ export class AdaptiveConcurrency {
     return Math.floor(this.#limit)
   }
 
-  /** Raises the limit, or lowers it if responses have become slow. Does neither if a permit was free. */
+  /** Raises or lowers the limit, unless a permit was free. */
   succeeded(wasFull: boolean, ms: number, limitAtStart: number): void {
-    // Ignores requests that began at a higher limit: their response times don't reflect the current one.
+    // Ignores response times that were measured at a higher limit.
     if (!wasFull || limitAtStart > this.limit) return
     const recentMs = TIME_MEMORY * (this.#recentMs ?? ms) + (1 - TIME_MEMORY) * ms
     this.#recentMs = recentMs
@@ -254,7 +253,7 @@ export class AdaptiveConcurrency {
     this.#limit = Math.min(this.#max, this.#limit + step)
   }
 
-  /** Halves the limit once per overload. Requests that began before the last halving have no effect. */
+  /** One overload halves the limit only once. */
   overloaded(halvingsAtStart: number): void {
     if (halvingsAtStart !== this.halvings) return
     this.halvings += 1

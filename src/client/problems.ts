@@ -1,4 +1,4 @@
-/** Reads the problems in a 400 or 422 response. Accepts common layouts, because the specification shows none (§7). */
+/** Reads the problems in an error response, whose layout the specification does not show (§7). */
 import { attempt } from '../errors.ts'
 
 export interface Problem {
@@ -14,7 +14,7 @@ const MESSAGES = ['errormessage', 'message', 'description', 'detail', 'error', '
 
 type Plain = Record<string, unknown>
 
-/** Returns the problems in a body. A body with an unknown layout becomes one problem without a property. */
+/** Returns the problems in a body. A body with an unknown layout is one problem. */
 export function problemsIn(bytes: Buffer): Problem[] {
   const text = bytes.toString('utf8')
   if (text.trim() === '') return []
@@ -46,7 +46,7 @@ function asText(value: unknown): string {
 
 const isPlain = (value: unknown): value is Plain => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Returns the value of the first of `names` found in the body. Ignores case: services use camelCase or PascalCase. */
+/** Ignores case, because services use camelCase or PascalCase. */
 function field(body: Plain, names: readonly string[]): unknown {
   const known = Object.entries(body).filter(([, value]) => value !== null)
   const byName = new Map(known.map(([name, value]) => [name.toLowerCase(), value]))

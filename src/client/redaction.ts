@@ -1,8 +1,8 @@
-/** Masks secrets in text from the service. An error page may repeat the request, including its secrets. */
+/** Masks secrets in text from the service, which may repeat the request. */
 import { type Secret, spellingsOf } from '../secret.ts'
 
 const MASK = '[secret]'
-/** Only this many of the newest tokens are masked, which is more than concurrent requests ever use. */
+/** Concurrent requests use fewer tokens than this. */
 const TOKENS_REMEMBERED_MAX = 16
 const JWT_LIKE = /eyJ[\w-]{4,}\.[\w-]+\.?[\w-]*/g
 const BEARER = /\bbearer\s+[\w.~+/=-]{8,}/gi
@@ -24,14 +24,14 @@ export class Redactor {
     if (oldest !== undefined && this.#tokens.size > TOKENS_REMEMBERED_MAX) this.#tokens.delete(oldest)
   }
 
-  /** Returns the text without secrets, line breaks or control characters, cut to `charsMax` characters. */
+  /** Returns the text without secrets and control characters. */
   shown(text: string, charsMax: number): string {
     const clean = this.#masked(text).replace(UNPRINTABLE, ' ').trim()
     return clean.length <= charsMax ? clean : `${clean.slice(0, charsMax - 1)}…`
   }
 
   #masked(text: string): string {
-    // A JSON text may contain a secret with escapes, such as `\u002b` for `+`.
+    // JSON may contain a secret with escapes, such as `\u002b` for `+`.
     let masked = text.replace(UNICODE_ESCAPE, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
     for (const secret of [this.#clientSecret, ...this.#tokens]) {
       for (const spelling of spellingsOf(secret.reveal())) masked = masked.replaceAll(spelling, MASK)

@@ -1,4 +1,4 @@
-/** The client of the reporting service. It knows no reports: each request contains its path, body and parser. */
+/** The client of the reporting service. */
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
 import { cancelled, type ErrorCode, type SyncError } from '../errors.ts'
@@ -20,7 +20,7 @@ export type { Priority, SharedPauses } from './limiter.ts'
 export type { ClientLimits } from './limits.ts'
 export type { StoredToken, TokenStore } from './tokens.ts'
 
-/** Events for logs and metrics. They contain no secret, no header and no body. */
+/** Events for logs and metrics, without secrets. */
 export type ClientEvent =
   | { kind: 'retry'; report: string | undefined; code: ErrorCode; attempt: number; delayMs: number }
   | { kind: 'throttled'; report: string | undefined; pauseMs: number }
@@ -28,18 +28,18 @@ export type ClientEvent =
   | { kind: 'token refused'; report: string }
   | { kind: 'token refreshed'; expiresAt: Instant }
   | { kind: 'secret changed' }
-  /** No response has a Date header, so this machine's clock is used. The event is emitted once. */
+  /** This machine's clock is used, because no response has a Date header. */
   | { kind: 'clock is ours' }
 
 export interface ClientSettings {
-  /** The root of the service. If the URL has a path, the path of each request is appended to it. */
+  /** The paths of requests are appended to this URL. */
   baseUrl: URL
-  /** The path prefix of all reports. The default is the prefix in the specification, `/reportingapi`. */
+  /** The path prefix of all reports. The default is `/reportingapi`. */
   reportsPath?: string | undefined
   tokenPath?: string | undefined
   clientId: string
   clientSecret: Secret
-  /** If no scopes are requested, the client's default scopes apply (spec §4). */
+  /** The default is the client's own scopes (spec §4). */
   scopes?: readonly string[] | undefined
   concurrency: number
   requestsPerSecond?: number | undefined
@@ -51,7 +51,7 @@ export interface ClientDependencies {
   /** Must not throw. */
   onEvent?: ((event: ClientEvent) => void) | undefined
   observe?: Observe | undefined
-  /** The caller's own connection pool, which the caller closes. If undefined, the client opens and closes a pool. */
+  /** The caller closes this connection pool. */
   dispatcher?: Dispatcher | undefined
   tokenStore?: TokenStore | undefined
   sharedPauses?: SharedPauses | undefined
@@ -59,23 +59,23 @@ export interface ClientDependencies {
 
 export interface ReportRequest<T> {
   report: string
-  /** The path after the base URL and `/reportingapi`. Example: `/v1/EventReport/GetEventsReport`. */
+  /** Example: `/v1/EventReport/GetEventsReport`. */
   path: string
   body: Readonly<Record<string, unknown>>
   scope?: string | undefined
-  /** What a 403 forbids: every later request of the report (`report`, the default), or only this one (`request`). */
+  /** Whether a 403 forbids all later requests of the report, or only this request. */
   forbids?: 'report' | 'request' | undefined
-  /** Incremental runs are `first` (the default). Backfills are `behind`, and get at least one in eight requests. */
+  /** Incremental runs are `first`, and backfills are `behind`. */
   priority?: Priority | undefined
-  /** Parses the body. If this function throws a transient SyncError (ANSWER_MALFORMED), the request is sent again. */
+  /** The request is sent again if this function throws a transient SyncError. */
   parse(bytes: Buffer): T | Promise<T>
 }
 
 export interface Answer<T> {
   value: T
-  /** The service's time: the Date header (whole seconds) or, without one, an estimate or this machine's time. */
+  /** The service's time, from the Date header if there is one. */
   servedAt: Instant
-  /** The earliest time that the service's clock may have shown when the request was sent. */
+  /** The earliest time of the service's clock when the request was sent. */
   askedAt: Instant
   bytes: number
 }
@@ -84,13 +84,12 @@ const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 
 export type ReportingClient = Pick<Client, keyof Client>
 
-/** Opens a client, which the caller must close. No request is sent before the first call. */
+/** Opens a client, which the caller must close. */
 export function openClient(settings: ClientSettings, dependencies: ClientDependencies): ReportingClient {
   return new Client(settings, dependencies)
 }
 
 class Client implements AsyncDisposable {
-  /** `requests`: report requests sent, including retries. `throttled`: responses with status 429. */
   readonly counters = { requests: 0, tokenRequests: 0, retries: 0, throttled: 0 }
   readonly #requests: RequestEntry[] = []
   readonly #settings: ClientSettings
@@ -102,7 +101,7 @@ class Client implements AsyncDisposable {
   readonly #serviceClock: ServiceClock
   readonly #redactor: Redactor
   readonly #closing = new AbortController()
-  /** The last 401 or 403 of each refused report. Later reads throw this error until the report is resumed. */
+  /** Later reads of a refused report throw the stored error. */
   readonly #refusals = new Map<string, SyncError>()
 
   constructor(settings: ClientSettings, dependencies: ClientDependencies) {
@@ -139,7 +138,7 @@ class Client implements AsyncDisposable {
     return { expiresAt, scopes }
   }
 
-  /** Returns the service's time or slightly earlier, or our time if there is no Date. Undefined before any response. */
+  /** Returns the service's time or slightly earlier. Undefined before any response. */
   serviceNow(): Instant | undefined {
     return this.#serviceClock.now()
   }
@@ -148,27 +147,27 @@ class Client implements AsyncDisposable {
     return this.#serviceClock.isOurs
   }
 
-  /** Forgets refusals of the credentials and of `report` (default: all). Called when an operator resumes reports. */
+  /** Forgets refusals, so that the next read asks the service again. */
   async resume(report?: string): Promise<void> {
     if (report === undefined) this.#refusals.clear()
     else this.#refusals.delete(report)
-    // Drops the cached token, because it lacks scopes that were granted after it was issued.
+    // The cached token lacks scopes that were granted later.
     await this.#tokens.forget()
   }
 
-  /** Forgets that the service refused the report. Called when another process has resumed the report. */
+  /** Called when another process has resumed the report. */
   forgetRefusal(report: string): void {
     this.#refusals.delete(report)
   }
 
-  /** Reads the client secret again. If it has changed, forgets that the service refused the credentials. */
+  /** Forgets an earlier refusal of the credentials if the secret has changed. */
   async readSecret(): Promise<void> {
     if (!(await this.#settings.clientSecret.readAgain())) return
     this.#emit({ kind: 'secret changed' })
     await this.#tokens.forget()
   }
 
-  /** Returns the requests that were sent since the last call, including retries, and forgets them. */
+  /** Returns the requests since the last call, including retries. */
   takeRequests = (): readonly RequestEntry[] => this.#requests.splice(0)
 
   async close(): Promise<void> {
@@ -190,7 +189,7 @@ class Client implements AsyncDisposable {
     const context = { report, scope, redactor: this.#redactor }
     const refusal = refusalOf(answer, context)
     if (refusal !== undefined) {
-      // Later reads throw the stored error, and a Retry-After in it would start a new pause each time.
+      // A stored Retry-After would start a new pause at each read.
       const stored = refusalOf({ ...answer, retryAfterMs: undefined }, context) ?? refusal
       if (answer.status === 401 || (answer.status === 403 && forbids !== 'request')) this.#refusals.set(report, stored)
       throw refusal
@@ -203,12 +202,12 @@ class Client implements AsyncDisposable {
     return { value: await request.parse(answer.bytes), servedAt, askedAt, bytes }
   }
 
-  /** Sends the request, and sends it again with a new token after a 401 (spec §5, rule 4). */
+  /** Tries again with a new token after a 401 (spec §5, rule 4). */
   async #authorised(request: ReportRequest<unknown>, signal: AbortSignal): Promise<RawAnswer> {
     let issuedBefore = Number.POSITIVE_INFINITY
     for (let tried = 1; ; tried += 1) {
       const { answer, token, issued } = await this.#exchange(request, signal)
-      // Gives up if the service refuses even a token that was requested after a 401, because then a scope is missing.
+      // If the service refuses even a new token, a scope is missing.
       if (answer.status !== 401 || token.issue > issuedBefore || tried === TOKENS_TRIED_MAX) return answer
       issuedBefore = Math.min(issuedBefore, issued)
       await this.#tokens.drop(token)
@@ -260,7 +259,7 @@ class Client implements AsyncDisposable {
       const answer = await this.#post(post, signal)
       return issuedToken(answer, { report: undefined, redactor: this.#redactor }, this.#dependencies.clock)
     }
-    // The request that waits for the token already has a permit, so the token request needs none.
+    // The request that waits for the token already has a permit.
     return await withRetries(attempt, this.#retryOptions(undefined, signal))
   }
 

@@ -1,4 +1,4 @@
-/** Decides whether and when to send a request again, which is always safe: requests only read rows or get a token. */
+/** Repeats failed requests, which is safe because requests change nothing. */
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import { raced, throwIfAborted } from './cancellation.ts'
@@ -20,14 +20,14 @@ export interface RetryOptions {
   clock: Pick<Clock, 'now' | 'random' | 'sleep'>
   rules: ClientLimits
   signal: AbortSignal
-  /** Waits for a permit. The permit is released after `onPause`, so that no request is sent before the pause begins. */
+  /** The permit is released after `onPause`, so that the pause applies to the next request. */
   permit?: (() => Promise<Permit>) | undefined
-  /** Called for each pause that the service requests, even after the last attempt. */
+  /** Called even after the last attempt. */
   onPause: (failed: SyncError, pauseMs: number) => void
   onRetry: (failed: SyncError, attempt: number, delayMs: number) => void
 }
 
-/** Calls `attempt` at most `attemptsMax` times. An error that is not a SyncError is a defect, and is thrown at once. */
+/** Calls `attempt` at most `attemptsMax` times. */
 export async function withRetries<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { clock, signal, permit } = options
   for (let number = 1; ; number += 1) {
@@ -46,7 +46,7 @@ export async function withRetries<T>(attempt: () => Promise<T>, options: RetryOp
         delayMs = delayOrThrow(error, number, options)
       }
     }
-    // `raced` rejects with the signal's reason; `sleep` alone would reject with an AbortError.
+    // The function `clock.sleep` alone would reject with an AbortError.
     await raced(clock.sleep(delayMs, signal), signal)
   }
 }
@@ -68,13 +68,13 @@ function delayOrThrow(error: SyncError, attempts: number, options: RetryOptions)
 
 type Backoff = { rules: ClientLimits; clock: Pick<Clock, 'random'> }
 
-/** Returns how long (ms) to wait after an attempt: the Retry-After within limits or, without one, a random backoff. */
+/** Returns the delay that the service requested, or a random delay, in milliseconds. */
 export function delayMsAfter(error: SyncError, attempt: number, { rules, clock }: Backoff): number {
   const { retryDelayMsMin, retryDelayMsMax, pauseMsMax } = rules
   const requestedMs = retryAfterMsOf(error)
   // The lower bound prevents a tight loop after `Retry-After: 0`.
   if (requestedMs !== undefined) return Math.min(Math.max(requestedMs, retryDelayMsMin), pauseMsMax)
-  // Exponential backoff: a random delay below a bound that doubles with each attempt.
+  // Exponential backoff with a random delay.
   return clock.random() * Math.min(retryDelayMsMax, retryDelayMsMin * 2 ** (attempt - 1))
 }
 

@@ -1,8 +1,7 @@
 /**
- * Computes the earliest time that the service's clock can show. The service writes `Date`, in whole seconds, after we
- * send a request and before we receive the response. So each response bounds `offset`, the service's clock minus our
- * monotonic clock: `Date − arrived ≤ offset < Date + 1 s − sent`. We use the highest lower bound so far. If a
- * response's upper bound is below it, the service's clock was set back. Then we use that response's lower bound.
+ * Computes the earliest time that the service's clock can show. The service writes `Date`, in whole seconds, between
+ * our request and the arrival of its response: `Date − arrived ≤ offset < Date + 1 s − sent`. The offset is the
+ * service's clock minus our monotonic clock. The highest lower bound is used.
  */
 import type { Clock } from '../clock.ts'
 import { fromMillis, type Instant, minusMs, toMillis } from '../instant.ts'
@@ -22,19 +21,19 @@ export class ServiceClock {
     return this.#answered && this.#offsetMs === undefined
   }
 
-  /** Returns the service's time or a little earlier (our time if it sends no Date). Undefined before any response. */
+  /** Returns the service's time or a little earlier. Undefined before any response. */
   now(): Instant | undefined {
     if (!this.#answered) return undefined
     return this.at(this.#clock.monotonicMs())
   }
 
-  /** Returns the time that `now()` would have returned when our monotonic clock showed `monotonicMs`. */
+  /** Returns the service's time when our monotonic clock showed `monotonicMs`. */
   at(monotonicMs: number): Instant {
     if (this.#offsetMs !== undefined) return fromMillis(monotonicMs + this.#offsetMs)
     return minusMs(this.#clock.now(), this.#clock.monotonicMs() - monotonicMs)
   }
 
-  /** Records a response. Returns its Date or, if it has none, an estimate from earlier Dates or this machine's time. */
+  /** Returns the Date of the response, or an estimate for a response without Date. */
   observe({ date, sentMs, arrivedMs }: Pick<RawAnswer, 'date' | 'sentMs' | 'arrivedMs'>): Instant {
     this.#answered = true
     if (date === undefined) return this.#offsetMs === undefined ? this.#clock.now() : this.at(arrivedMs)

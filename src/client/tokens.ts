@@ -1,4 +1,4 @@
-/** Requests tokens and caches one (spec §4, §5). All requests that need a token share one token request. */
+/** Requests tokens and caches one (spec §4, §5). */
 import { z } from 'zod'
 import type { Clock } from '../clock.ts'
 import { cancelled, SyncError } from '../errors.ts'
@@ -13,19 +13,19 @@ import type { RawAnswer } from './transport.ts'
 export interface StoredToken {
   accessToken: Secret
   lifetimeMs: number
-  /** The remaining lifetime by the store's clock. Processes share that clock, but no monotonic clock. */
+  /** By the store's clock, because processes share no monotonic clock. */
   remainingMs: number
-  /** The scopes in the JWT. Undefined if the token is not a JWT or contains no scopes. */
+  /** Undefined if the token is not a JWT or contains no scopes. */
   scopes: readonly string[] | undefined
 }
 
 export interface TokenStore {
   read(): Promise<StoredToken | undefined>
   write(token: StoredToken): Promise<void>
-  /** Deletes the stored token only if it is `accessToken`, because another process may have stored a newer token. */
+  /** Keeps a newer token that another process has stored. */
   drop(accessToken: Secret): Promise<void>
   withLock<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T>
-  /** The next three methods check, record and clear a refusal of the credentials by the service. */
+  /** The next three methods concern a refusal of the credentials. */
   refused(): Promise<boolean>
   refuse(): Promise<void>
   forgive(): Promise<void>
@@ -35,9 +35,9 @@ export interface Token {
   readonly secret: Secret
   readonly scopes: readonly string[] | undefined
   readonly expiresAt: Instant
-  /** When to renew the token, by our monotonic clock. */
+  /** By our monotonic clock. */
   readonly renewAtMs: number
-  /** 1 for the first token that this client requested, 2 for the second. 0 if another process requested the token. */
+  /** The number of this client's token request, or 0 for another process's token. */
   readonly issue: number
 }
 
@@ -45,7 +45,7 @@ export interface TokenDependencies {
   clock: Clock
   store: TokenStore | undefined
   request: (signal: AbortSignal) => Promise<StoredToken>
-  /** Reads the secret again, and calls `forget` if it has changed. */
+  /** Also calls `forget` if the secret has changed. */
   readSecret: () => Promise<void>
   onRefreshed: (token: Token) => void
 }
@@ -53,9 +53,9 @@ export interface TokenDependencies {
 export class TokenCache {
   readonly #dependencies: TokenDependencies
   #cached: Token | undefined
-  /** The current token request and the number of its callers. The request is cancelled when no caller is left. */
+  /** The current token request. The request is cancelled when no caller waits. */
   #refresh: { token: Promise<Token>; ending: AbortController; waiting: number } | undefined
-  /** Where the refusal of the credentials is recorded. In the store, it can expire or be deleted by another process. */
+  /** A refusal in the store can expire or be deleted by another process. */
   #refusal: 'none' | 'ours' | 'in the store' = 'none'
   issuedCount = 0
 
@@ -63,7 +63,7 @@ export class TokenCache {
     this.#dependencies = dependencies
   }
 
-  /** Returns a token that does not expire soon. Calls during a token request share its result. */
+  /** Returns a token that does not expire soon. */
   async current(signal: AbortSignal): Promise<Token> {
     throwIfAborted(signal)
     if (this.#refusal !== 'none') await this.#dependencies.readSecret()
@@ -77,7 +77,7 @@ export class TokenCache {
     await this.#dependencies.store?.drop(token.secret)
   }
 
-  /** Drops the token and any refusal of the credentials. Called after a report is resumed or the secret has changed. */
+  /** Drops the token and any refusal of the credentials. */
   async forget(): Promise<void> {
     this.#refusal = 'none'
     await this.#dependencies.store?.forgive()
@@ -93,7 +93,7 @@ export class TokenCache {
     } finally {
       refresh.waiting -= 1
       if (refresh.waiting === 0) {
-        // If the token request has already ended, this cancellation has no effect.
+        // Has no effect if the token request has already ended.
         refresh.ending.abort(cancelled('nobody waits for this token'))
         if (this.#refresh === refresh) this.#refresh = undefined
       }
@@ -102,11 +102,11 @@ export class TokenCache {
 
   async #renew(signal: AbortSignal): Promise<Token> {
     const { store } = this.#dependencies
-    // Usually another process has already stored a token. This process then needs no lock.
+    // Usually another process has already stored a token.
     const shared = await this.#tokenIn(store)
     const requested = () => this.#requestToken(store, signal)
     this.#cached = shared ?? (await (store === undefined ? requested() : store.withLock(requested, signal)))
-    // Later callers must not join this request, because its token may have expired by then.
+    // Later callers must not join this request, because its token may have expired.
     this.#refresh = undefined
     return this.#cached
   }
@@ -117,7 +117,7 @@ export class TokenCache {
   }
 
   async #requestToken(store: TokenStore | undefined, signal: AbortSignal): Promise<Token> {
-    // While this process waited for the lock, another process may have stored a token or a refusal.
+    // Another process may have stored a token while this process waited for the lock.
     const shared = await this.#tokenIn(store)
     if (shared !== undefined) return shared
     if ((await store?.refused()) === true) {
@@ -135,7 +135,7 @@ export class TokenCache {
     return token
   }
 
-  /** Records the refusal of the credentials, so that no process with this store resends them. Ignores store errors. */
+  /** Prevents that another process sends the refused credentials again. */
   async #storeRefusal(store: TokenStore | undefined): Promise<void> {
     this.#refusal = 'ours'
     await store?.refuse().then(
@@ -148,7 +148,6 @@ export class TokenCache {
     return token !== undefined && this.#dependencies.clock.monotonicMs() < token.renewAtMs ? token : undefined
   }
 
-  /** Schedules renewal one minute before expiry, or after 4/5 of the lifetime if the lifetime is under five minutes. */
   #tokenOf({ accessToken, lifetimeMs, remainingMs, scopes }: StoredToken, issue: number): Token {
     const { clock } = this.#dependencies
     const marginMs = Math.min(TOKEN_MARGIN_MS_MAX, lifetimeMs * TOKEN_MARGIN_SHARE)
@@ -158,14 +157,14 @@ export class TokenCache {
 }
 
 const TokenAnswer = z.object({
-  // The token is sent in a header, so it must consist of printable characters without spaces.
+  // The token is sent in a header.
   accessToken: z.string().regex(/^[\x21-\x7e]+$/),
   expiresIn: z.number().positive(),
-  // "Always `Bearer`" (spec §2); the scheme is case-insensitive (RFC 9110 §11.1).
+  // The scheme is case-insensitive (RFC 9110 §11.1).
   tokenType: z.string().regex(/^bearer$/i),
 })
 
-/** Returns the token in a response of the token endpoint (spec §4, §7). Errors contain names of fields, not values. */
+/** Returns the token in a response (spec §4, §7). Errors contain no values of fields. */
 export function issuedToken(answer: RawAnswer, request: RequestContext, clock: Clock): StoredToken {
   // An empty body leads to TOKEN_UNUSABLE, the error for a missing token.
   const refusal = answer.status === 200 && answer.bytes.length === 0 ? undefined : refusalOf(answer, request)
@@ -193,7 +192,7 @@ const Scopes = z
 /** Servers use different names for the scopes in a JWT. */
 const Claims = z.object({ scope: Scopes, scp: Scopes, scopes: Scopes }).partial()
 
-/** Reads the scopes without checking the token's signature, because the scopes are only shown in messages. */
+/** Does not check the token's signature, because the scopes are only shown. */
 function scopesIn(accessToken: string): readonly string[] | undefined {
   const payload = Buffer.from(accessToken.split('.')[1] ?? '', 'base64url')
   const { data } = Claims.safeParse(parsedJson(payload.toString('utf8')))

@@ -1,4 +1,4 @@
-/** Sends one POST without redirects or retries. Limits the response's duration, size and decompressed size. */
+/** Sends one request, without redirects or retries. */
 import type { Socket } from 'node:net'
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip } from 'node:zlib'
@@ -50,7 +50,7 @@ export class Transport {
     this.#prefix = settings.baseUrl.pathname.replace(/\/+$/, '')
   }
 
-  /** Sends the request. Throws SERVICE_UNREACHABLE, SERVICE_TIMEOUT, ANSWER_TOO_LARGE or the reason of the abort. */
+  /** Throws SERVICE_UNREACHABLE, SERVICE_TIMEOUT, ANSWER_TOO_LARGE or the reason of the abort. */
   async post(post: Post, signal: AbortSignal): Promise<RawAnswer> {
     throwIfAborted(signal)
     const { clock, limits, baseUrl } = this.#settings
@@ -100,7 +100,7 @@ export class Transport {
 
   async #body(head: Head, { report, answerBytesMax }: Post, signal: AbortSignal): Promise<Buffer> {
     if (head.statusCode === 200) return await raced(bodyOf(head, report, answerBytesMax), signal)
-    // The status of an error response is enough for the error, even if its body can't be read.
+    // The status alone is enough for the error.
     const body = bodyOf(head, report, REFUSAL_BODY_BYTES_MAX).catch(() => Buffer.alloc(0))
     return await raced(body, signal)
   }
@@ -111,7 +111,7 @@ export class Transport {
       status: head.statusCode,
       contentType: first(head.headers['content-type']) ?? '',
       redirectHost: hostOf(first(head.headers['location']), this.#settings.baseUrl),
-      // A date in Retry-After is by the service's clock, so it is compared with the Date header.
+      // A date in Retry-After is by the service's clock.
       retryAfterMs: parseRetryAfter(first(head.headers['retry-after']), date ?? this.#settings.clock.now()),
       date,
     }
@@ -124,22 +124,22 @@ function openPool({ baseUrl, connections, limits }: TransportSettings): Pool {
     connections,
     connect: (options, callback) =>
       connect(options, (...result) => {
-        // Checks for an error first, because after a failure undici passes no connection.
+        // After a failure, undici passes no connection.
         if (result[0] === null) readPastContinue(result[1])
         callback(...result)
       }),
     headersTimeout: limits.headersMs,
     bodyTimeout: limits.bodyMs,
-    // Each connection carries only one request at a time, so that an abort affects only one request.
+    // An abort must affect only one request.
     allowH2: false,
     pipelining: 1,
   })
 }
 
-/** Matches an interim response `100 Continue`. JSON never matches, because a JSON string contains no line break. */
+/** No JSON matches, because a JSON string contains no line break. */
 const CONTINUE = /^HTTP\/1\.1 100(?= [^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)/
 
-/** Rewrites an interim 100 response as 102, because undici closes the connection after an unsolicited 100. */
+/** After an unsolicited 100 response, undici would close the connection. */
 function readPastContinue(socket: Socket): void {
   const read = socket.read.bind(socket)
   socket.read = (size) => {
@@ -158,12 +158,12 @@ const DECOMPRESSORS = new Map([
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
-/** Reads and decompresses a body. Both steps have a size limit: a small body may expand to gigabytes. */
+/** Limits the decompressed size too, because a small body may expand to gigabytes. */
 async function bodyOf(head: Head, report: string | undefined, bytesMax: number): Promise<Buffer> {
   const { 'content-encoding': encoding } = head.headers
   const names = (first(encoding) ?? '').split(',').map((name) => name.trim().toLowerCase())
   let bytes = await sentBytes(head, report, bytesMax)
-  // The header names the encodings in the order in which they were applied (RFC 9110 §8.4).
+  // The header names the encodings in the order of their use (RFC 9110 §8.4).
   for (const name of names.toReversed()) {
     if (name === '' || name === 'identity') continue
     const decompress = DECOMPRESSORS.get(name)
@@ -178,7 +178,7 @@ async function bodyOf(head: Head, report: string | undefined, bytesMax: number):
 }
 
 async function sentBytes({ body, headers }: Head, report: string | undefined, bytesMax: number): Promise<Buffer> {
-  // Without this listener, the process would crash when an abort destroys the stream.
+  // Without this listener, an abort would crash the process.
   body.on('error', () => undefined)
   if (Number(headers['content-length']) > bytesMax) {
     body.destroy()
@@ -212,23 +212,23 @@ const unreadable = (what: string, report: string | undefined): SyncError =>
 
 const first = (header: string | string[] | undefined) => (Array.isArray(header) ? header[0] : header)
 
-/** Returns only the host. The path and the query of a Location may contain a session or parts of the request. */
+/** The path of a Location may contain a session or parts of the request. */
 function hostOf(location: string | undefined, baseUrl: URL): string | undefined {
   return location === undefined ? undefined : URL.parse(location, baseUrl.href)?.host
 }
 
 const IMF_FIXDATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
-/** HTTP dates after this time are rejected, because they must be a mistake. */
+/** A later date must be a mistake. */
 const MS_MAX = Date.UTC(2200, 0)
 
-/** Reads an HTTP date (RFC 9110 §5.6.7). Returns undefined for obsolete forms and other text. */
+/** Returns undefined for text that is no modern HTTP date (RFC 9110 §5.6.7). */
 export function parseHttpDate(text: string | undefined): Instant | undefined {
   if (text === undefined || !IMF_FIXDATE.test(text)) return undefined
   const ms = Date.parse(text)
   return Number.isNaN(ms) || ms < 0 || ms > MS_MAX ? undefined : fromMillis(ms)
 }
 
-/** Returns how long (ms) a `Retry-After` header asks us to wait (RFC 9110 §10.2.3), or undefined for invalid text. */
+/** Returns the pause in milliseconds, or undefined for invalid text (RFC 9110 §10.2.3). */
 export function parseRetryAfter(text: string | undefined, now: Instant): number | undefined {
   const trimmed = text?.trim()
   if (trimmed === undefined) return undefined
@@ -239,7 +239,7 @@ export function parseRetryAfter(text: string | undefined, now: Instant): number 
 
 const CLOSED = new Set(['UND_ERR_DESTROYED', 'UND_ERR_CLOSED'])
 const SILENT = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
-/** undici reports these codes for an incorrect call, which is a defect of Tidemark and not a network failure. */
+/** These codes of undici mean an incorrect call, which is our defect. */
 const DEFECTS = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH'])
 const CERTIFICATE = /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_VERIFY/
 
@@ -269,11 +269,11 @@ function cureOf(reason: string): string {
   return 'Check service.base_url and the network between this machine and the service; then start it again.'
 }
 
-/** Returns the error's code. If all addresses of a host failed, returns the code of the first error. */
+/** If all addresses of a host failed, returns the code of the first error. */
 function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   if ('code' in error && typeof error.code === 'string') return error.code
-  // A parser error contains part of the response, which may be private, so only this code is reported.
+  // A parser error contains part of the response, which may be private.
   if (error.name === 'HTTPParserError') return 'NOT_HTTP'
   return error instanceof AggregateError ? codeOf(error.errors[0]) : undefined
 }

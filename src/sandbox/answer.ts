@@ -1,4 +1,4 @@
-/** Response objects, and functions that create the specification's error responses (§7). */
+/** Response objects, such as the error responses of the specification (§7). */
 
 export interface Answer {
   readonly status: number
@@ -18,7 +18,7 @@ export const plainStatus = (status: number, title: string, headers: Readonly<Rec
 export const invalid = (errors: Readonly<Record<string, readonly string[]>>): Answer =>
   json(400, { title: 'Validation failed', status: 400, errors })
 
-/** Returns an error response of the token endpoint. Its format differs from that of the report endpoints. */
+/** Returns an error in the format of the token endpoint. */
 export const invalidToken = (errors: Readonly<Record<string, readonly string[]>>): Answer => {
   const failures = Object.entries(errors).map(([property, [message]]) => ({ property, message }))
   return json(400, { title: 'Validation failed', status: 400, ValidationFailure: failures })

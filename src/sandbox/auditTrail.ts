@@ -1,4 +1,4 @@
-/** Generates audit entries: who changed which row (spec §2). Some entries occur twice, and Tidemark must store both. */
+/** Generates audit entries. Some occur twice, and Tidemark must store both. */
 import { draw, pick } from './dice.ts'
 import type { Row, TrailEntry } from './table.ts'
 import { formatTicks } from './ticks.ts'

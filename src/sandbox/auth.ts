@@ -1,4 +1,4 @@
-/** The authentication interface (spec §5): issues short-lived JWTs, limits token requests, checks Bearer headers. */
+/** The authentication interface (spec §5). */
 import { randomBytes } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { forbidden, invalidToken, json, tooMany, unauthorised, wrongCredentials, type Answer } from './answer.ts'
@@ -13,7 +13,7 @@ const REMEMBERED_MAX = 10_000
 interface Bearer {
   readonly client: SandboxClient
   readonly scopes: ReadonlySet<string>
-  /** Seconds since 1970, or 0 after the fault `expire` has revoked the token. */
+  /** Seconds since 1970, or 0 after the fault `expire`. */
   expiresAtSeconds: number
   uses: number
 }
@@ -27,7 +27,7 @@ const TOKEN_REQUEST = {
 export class Auth {
   readonly #parts: Pick<Parts, 'settings' | 'faults' | 'nowSeconds'>
   readonly #key = randomBytes(32)
-  /** Only these tokens are valid. The signing key is random, so another sandbox issues different tokens. */
+  /** Only these tokens are valid. */
   readonly #bearers = new Map<string, Bearer>()
   #requestedAtMs: number[] = []
   #issued = 0
@@ -58,7 +58,7 @@ export class Auth {
     })
   }
 
-  /** Returns the client or a refusal: 401 for a wrong token or missing scope, 403 for a forbidden report (spec §5). */
+  /** Returns the client, or a refusal with status 401 or 403 (spec §5). */
   admit(authorization: string | undefined, endpoint: NamedEndpoint) {
     const { faults } = this.#parts
     const refusal = faults.answer(endpoint.report, {

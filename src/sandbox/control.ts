@@ -1,4 +1,4 @@
-/** The control endpoint: sets faults, makes changes, lists requests. It is not part of the specification. */
+/** The control endpoint, which is not part of the specification. */
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import { json, plainStatus, type Answer } from './answer.ts'
@@ -12,7 +12,7 @@ const PORTION_CHANGES_MAX = 5_000
 
 export type Pace = ReturnType<typeof openPace>
 
-/** Returns an object that changes random rows. `set` sets how many rows change per second, which is 0 at first. */
+/** Returns an object that changes `perSecond` random rows per second. */
 export function openPace(clock: Clock, world: World) {
   let [pending, lastMs] = [0, 0]
   let cancel: (() => void) | undefined
@@ -76,7 +76,7 @@ const CALLS: Readonly<Record<string, (parts: Parts, pace: Pace, body: Body) => o
 const OF_COLLECTIONS = ['editChild', 'addChild', 'removeChild', 'clearChildren'] as const
 const OF_ROWS = ['edit', ...OF_COLLECTIONS, 'softDelete', 'undelete', 'silentEdit'] as const
 
-/** Makes one change. Without `key` in the body, changes the least recently modified row that is not deleted. */
+/** Without `key`, changes the least recently modified row. */
 function change(world: World, body: Body): WorldChange {
   const { action, field } = body
   const report = typeof body['report'] === 'string' ? body['report'] : ''

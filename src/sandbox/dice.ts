@@ -1,4 +1,4 @@
-/** Random numbers. Each is a hash of the seed, row number and purpose, so earlier calls do not change a row. */
+/** Random numbers that do not depend on earlier calls. */
 import { CURRENCIES, type Currency, decimalText, exact, NANO, NANO_PER_CENT, PER_EURO_MICROS } from './money.ts'
 import type { Pools } from './pools.ts'
 import { formatTicks, type PlainTimeStyle, type Ticks, type TimeStyle } from './ticks.ts'
@@ -21,13 +21,13 @@ export function hashOf(text: string): number {
 }
 
 export const AMOUNTS = ['cents', 'long'] as const
-/** `cents`: prices with two decimals. `long`: up to nine decimals, including numbers that a double can't store. */
+/** `cents`: two decimals. `long`: up to nine decimals. */
 export type Amounts = (typeof AMOUNTS)[number]
 
 /** The sandbox options that decide what is in the rows. */
 export interface WorldOptions {
   readonly seed: number
-  /** Number of rows in the report `events`. Rows of other reports refer to these rows. */
+  /** The number of events, to which the rows of other reports refer. */
   readonly rows: number
   readonly timeStyle?: TimeStyle | undefined
   readonly amounts: Amounts
@@ -37,9 +37,9 @@ export interface WorldOptions {
 
 export interface WorldSettings extends WorldOptions {
   readonly pools: Pools
-  /** The end of the generated history: HISTORY_END or, if that is in the future, a minute before the sandbox starts. */
+  /** HISTORY_END, or an earlier time if the sandbox's clock is earlier. */
   readonly historyEnd: Ticks
-  /** Returns the number of the exchange rate table in use. The fault `fx` changes the number. */
+  /** The fault `fx` changes this number. */
   readonly rateTable: () => number
 }
 
@@ -48,7 +48,7 @@ const PRICES: Range = [20, 5_020]
 
 const PLAIN_STYLES: readonly PlainTimeStyle[] = ['zulu', 'offset', 'bare']
 
-/** The random values of one row or item. Calls with the same purpose, such as a field's name, return the same value. */
+/** Calls with the same purpose return the same random value. */
 export class Dice {
   readonly settings: WorldSettings
   readonly #seed: number
@@ -84,7 +84,7 @@ export class Dice {
     return exact(decimalText(this.nano(purpose, euros, currency)))
   }
 
-  /** Returns a random amount as an integer in billionths. Example: 1.5 is 1,500,000,000. */
+  /** Returns an amount in billionths. Example: 1.5 is 1,500,000,000. */
   nano(purpose: string, [least, most]: Range = PRICES, currency: Currency = 'EUR'): bigint {
     const whole = this.below(2 ** 32, purpose)
     if (this.settings.amounts === 'cents') {
@@ -106,7 +106,7 @@ export class Dice {
     return exact(decimalText(BigInt(PER_EURO_MICROS[currency]) * 1_000n))
   }
 
-  /** Formats the time in the style `timeStyle` or, if that is undefined, in a random style for each field. */
+  /** Uses the style `timeStyle` or, by default, a random style for each field. */
   time(field: string, ticks: Ticks): string {
     const { seed, timeStyle } = this.settings
     const drawn = draw(seed, hashOf(field) & 0xffff, 3)
@@ -117,7 +117,7 @@ export class Dice {
 
 const nanoOf = (whole: number, rest: number): bigint => BigInt(whole) * BigInt(NANO) + BigInt(rest)
 
-/** Converts an amount. Once the fault `fx` has changed the rates, amounts differ even though no row was edited. */
+/** Converts an amount with rates that the fault `fx` can change. */
 export function convert(nano: bigint, [from, to]: readonly [Currency, Currency], settings: RateSettings): bigint {
   if (from === to) return nano
   const converted = (nano * rateOf(to, settings)) / rateOf(from, settings)

@@ -1,8 +1,8 @@
-/** Faults on request. Example: after `5xx*3@events`, the next three requests for events receive status 503. */
+/** Faults on request. Example: `5xx*3@events` makes three requests for events fail. */
 import { SyncError } from '../errors.ts'
 import { REPORTS, type ReportName } from './reports/index.ts'
 
-/** Lists each fault's description and default argument. If the default is a number, the argument must be a number. */
+/** The description and the default argument of each fault. */
 const RULES = {
   drift: ['after every page of several, :N changes of the report follow, so that rows move between pages', 3],
   unordered: ['rows are in another order at every request'],
@@ -54,7 +54,7 @@ type Fault = ReturnType<typeof parseFault>
 
 const FAULT_TEXT = /^(?<name>[a-z0-9-]+)(?:\*(?<count>\d+))?(?:@(?<place>[a-z_]+))?(?::(?<argument>.+))?$/
 
-/** Parses a fault such as `5xx*3@events`. Throws USAGE_INVALID for an unknown fault or report, or a wrong argument. */
+/** Parses a fault such as `5xx*3@events`. Throws USAGE_INVALID. */
 export function parseFault(text: string) {
   const groups = FAULT_TEXT.exec(text.trim())?.groups ?? {}
   const { name = '', count, place, argument } = groups
@@ -85,7 +85,7 @@ const refused = (message: string, cure: string): SyncError => new SyncError('USA
 
 export class Faults {
   #active: Fault[] = []
-  /** How often faults were used. The count seeds the fault `unordered`, so each response is in a different order. */
+  /** The fault `unordered` uses this number, so that each response has another order. */
   uses = 0
 
   constructor(texts: readonly string[]) {
@@ -100,7 +100,7 @@ export class Faults {
     return this.#active.filter((fault) => fault.left > 0).map((fault) => fault.text)
   }
 
-  /** Returns undefined if the fault does not apply. Otherwise counts the use and returns the fault's argument. */
+  /** Counts a use of the fault. Returns undefined if the fault does not apply. */
   take(name: FaultName, place: FaultPlace): string | undefined {
     const fault = this.#find(name, place)
     if (fault === undefined) return undefined
@@ -114,7 +114,7 @@ export class Faults {
     return argument === undefined ? undefined : Number(argument)
   }
 
-  /** Returns the answer for the first fault that applies, or undefined. Each function receives its fault's argument. */
+  /** Returns the answer of the first fault that applies. */
   answer<T>(place: FaultPlace, answers: Partial<Record<FaultName, (argument: string) => T>>): T | undefined {
     for (const [name, answerOf] of Object.entries(answers)) {
       const argument = this.take(name as FaultName, place)
@@ -127,7 +127,7 @@ export class Faults {
     return this.#find(name, place)?.argument
   }
 
-  /** A fault without an endpoint applies to all reports, but not to token requests. */
+  /** A fault without a place does not apply to token requests. */
   #find(name: FaultName, place: FaultPlace | undefined): Fault | undefined {
     if (this.#active.length === 0) return undefined
     return this.#active.find(

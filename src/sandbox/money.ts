@@ -1,8 +1,8 @@
-/** Exact amounts (spec §2: `decimal`) as whole multiples of 10⁻⁹, because doubles lose digits. */
+/** Amounts are whole multiples of 10⁻⁹, because doubles lose digits. */
 export const NANO = 1_000_000_000
 export const NANO_PER_CENT = 10_000_000
 
-/** TypeScript does not yet declare `JSON.rawJSON` and the third parameter of a reviver. */
+/** TypeScript does not declare these functions yet. */
 const exactJson = JSON as unknown as {
   rawJSON(text: string): unknown
   parse(text: string, reviver: (key: string, value: unknown, context?: { source?: string }) => unknown): unknown
@@ -10,7 +10,7 @@ const exactJson = JSON as unknown as {
 
 export const exact = (text: string): unknown => exactJson.rawJSON(text)
 
-/** Parses JSON. An integer beyond 2^53 becomes a bigint, because a number would be rounded. */
+/** Parses JSON without rounding integers beyond 2^53. */
 export const parseExact = (text: string): unknown =>
   exactJson.parse(text, (_, value, { source = '' } = {}) =>
     typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source) ? BigInt(source) : value,

@@ -12,7 +12,7 @@ import type { World } from './world.ts'
 
 export { faultNames, parseFault } from './faults.ts'
 
-/** A client that may request a token. Its requests for reports in `forbidden` receive status 403. */
+/** A client that may request a token. Its requests for `forbidden` reports receive status 403. */
 export interface SandboxClient {
   readonly clientId: string
   readonly clientSecret: string
@@ -22,7 +22,7 @@ export interface SandboxClient {
 }
 
 export const EVENT_SHAPES = ['full', 'summary', 'mixed'] as const
-/** With `mixed`, about half of the events have the summary shape (spec §2). Each event always has the same shape. */
+/** With `mixed`, about half of the events have the summary shape (spec §2). */
 export type EventShape = (typeof EVENT_SHAPES)[number]
 
 export const COMPRESSIONS = ['none', 'gzip', 'br'] as const
@@ -39,7 +39,7 @@ const atLeast = (least: number) => {
 }
 
 const Options = z.object({
-  /** The number of rows of each report. Enquiries and both booking reports have only half as many. */
+  /** The number of rows of each report. Enquiries and bookings have half as many. */
   rows: atLeast(1).default(500),
   seed: z.int(WHOLE).default(1),
   port: atLeast(0).default(0),
@@ -52,23 +52,23 @@ const Options = z.object({
   tokenLifetimeSeconds: atLeast(1).default(3_600),
   tokenRequestsPerMinute: atLeast(1).default(30),
   clients: z.custom<readonly SandboxClient[]>().default(() => [DEMO_CLIENT]),
-  /** Each fault has the form `name[*count][@report][:argument]`. Examples: `5xx*3@events`, `slow:50`. */
+  /** Each fault has the form `name[*count][@report][:argument]`. Example: `5xx*3@events`. */
   faults: z.custom<readonly string[]>().default([]),
   compress: oneOf(COMPRESSIONS).default('none'),
-  /** The number of items in each array. If undefined, a random number from 0 to 5. */
+  /** The number of items in each array. By default, a random number from 0 to 5. */
   itemsPerCollection: atLeast(0).optional(),
   collections: z.boolean().default(true),
   timeStyle: oneOf(TIME_STYLES).optional(),
-  /** `cents`: realistic prices. `long`: also amounts whose digits a double cannot store. */
+  /** `cents`: realistic prices. `long`: up to nine decimals. */
   amounts: oneOf(AMOUNTS).default('long'),
-  /** Declarations of your own reports (`defineReport`). The sandbox serves these reports with generated rows. */
+  /** Declarations of your own reports, which the sandbox serves too. */
   declared: z.custom<readonly DeclaredReport[]>().default(() => []),
-  /** If true, a parameter that is not in the specification is an error. If false, it is ignored. */
+  /** Whether a parameter that is not in the specification is an error. */
   strictParameters: z.boolean().default(true),
   /** Stops the sandbox when the signal aborts. */
   signal: z.custom<AbortSignal>().optional(),
 })
-/** The sandbox's data and behaviour. docs/SANDBOX.md explains the options and lists the faults. */
+/** The options of the sandbox. docs/SANDBOX.md explains these options. */
 export interface SandboxOptions extends z.input<typeof Options> {}
 
 export type Settings = z.output<typeof Options>
@@ -80,7 +80,7 @@ export interface Parts {
   readonly world: World
   readonly requests: RequestLog
   readonly nowSeconds: () => number
-  /** Aborts when the sandbox closes, so that a fault that delays a response stops waiting. */
+  /** Aborts when the sandbox closes. */
   readonly closing: AbortSignal
 }
 

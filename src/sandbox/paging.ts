@@ -1,4 +1,4 @@
-/** Computes a page's rows and its paging fields (spec §4, rule 2), and simulates paging faults. */
+/** Selects the rows of a page (spec §4, rule 2), and simulates paging faults. */
 import { draw } from './dice.ts'
 import type { FaultName, Faults } from './faults.ts'
 import type { Settings } from './options.ts'
@@ -24,7 +24,7 @@ export function pageOf({ values, total, limits, report }: PageRequest, faults: F
   const size = Math.max(1, Math.min(raised, clamp, limitOf('clamp-silent')))
   const ignored = number === 1 ? undefined : faults.take('ignore-page', report)
   const effective = ignored === undefined ? number : 1
-  // Fault `short-page`: page 2 has only half of its rows. Later pages begin that much earlier, so no row is skipped.
+  // With the fault `short-page`, later pages begin earlier, so that no row is skipped.
   const missing = total > size && faults.take('short-page', report) !== undefined ? Math.floor(size / 2) : 0
   const start = (effective - 1) * size - (effective > 2 ? missing : 0)
   const count = effective === 2 ? size - missing : size
@@ -36,12 +36,12 @@ export function pageOf({ values, total, limits, report }: PageRequest, faults: F
     pageSize: Math.min(wantedSize, clamp),
     totalCount: Math.max(0, total + (faults.takeNumber('total-lies', report) ?? 0)),
     isPartial: total > size,
-    /** True if the page begins after the last row or, with the fault `cap`, ends after the last allowed row. */
+    /** True if the page begins after the last row or exceeds the fault `cap`. */
     isBeyond: (start > 0 && start >= total) || start + count > cap,
   }
 }
 
-/** Returns the indexes of a page's rows, in a different order for each request (fault `unordered`). */
+/** Returns the rows of a page in another order for each request (fault `unordered`). */
 export const shuffled = (total: number, { start, count }: Pick<Page, 'start' | 'count'>, request: number): number[] =>
   Array.from({ length: total }, (_, place) => place)
     .sort((a, b) => draw(request, a, 1) - draw(request, b, 1) || a - b)

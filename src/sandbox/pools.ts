@@ -1,4 +1,4 @@
-/** Generates names, towns, companies and notes in several languages and scripts, once per seed. */
+/** Generates names, towns and notes in several languages, once per seed. */
 import { faker as german } from '@faker-js/faker/locale/de'
 import { faker as greek } from '@faker-js/faker/locale/el'
 import { faker as english } from '@faker-js/faker/locale/en'

@@ -1,4 +1,4 @@
-/** Responds to an authenticated and validated report request: selects the rows and writes one page (spec §4). */
+/** Selects the rows of a report request and writes one page (spec §4). */
 import { type Answer, forbidden, plainStatus } from './answer.ts'
 import { aggregatesOf } from './auditTrail.ts'
 import { draw } from './dice.ts'
@@ -12,7 +12,7 @@ import { formatTicks, parseTicks } from './ticks.ts'
 import type { ReportRequest, Value } from './validate.ts'
 
 interface RoutedRequest extends ReportRequest {
-  /** The enquiry's number from the path. Set only for requests for an enquiry's audit entries. */
+  /** Only for requests for an enquiry's audit entries. */
   readonly enquiryId: number | undefined
 }
 
@@ -37,7 +37,7 @@ function answerRows(parts: Parts, { report, ...endpoint }: RowEndpoint, request:
     : rows.slice(page.start, page.start + page.count)
   const again = onPage.length > 0 && faults.take('duplicate-row', report) !== undefined ? onPage.slice(0, 1) : []
   const items = [...onPage, ...again].map(writerOf(parts, report, request))
-  // Fault `drift`: rows change after this page was read, so that some rows move to other pages.
+  // With the fault `drift`, rows move to other pages after this page was read.
   const changes = page.isPartial ? (faults.takeNumber('drift', report) ?? 0) : 0
   for (let i = 0; i < changes; i += 1) world.tick(report)
   return pageAnswer(endpoint, items, page)
@@ -50,10 +50,10 @@ function writerOf({ world, faults, settings }: Parts, report: WorldReport, { val
   return (row: Row): string => {
     const isBad = every !== undefined && row.number % every === 0
     if (isBad) return row.text({ flags, currency, damage: damageOf(row, row.number / every) })
-    // The row's number decides whether the row is sent in full or as a summary, so the shape never changes.
+    // The row's number decides, so that the shape of a row never changes.
     const isSummary = shape === 'summary' || (shape === 'mixed' && draw(17, row.number, 1) % 2 === 1)
     if (!isSummary) return row.text({ flags, currency })
-    // `totalChanges` of a summary counts the audit entries within the window (spec §2).
+    // `totalChanges` counts the audit entries within the window (spec §2).
     const entries = world
       .auditEntries(ENTITY_IDS.events, row.key)
       .filter(isIn(values, 'modifiedSince', 'modifiedUntil'))
@@ -108,7 +108,7 @@ const isIn =
   ({ at }: TrailEntry): boolean =>
     at >= Number(values.get(since)) && at <= Number(values.get(until) ?? Number.POSITIVE_INFINITY)
 
-/** Fault `bad-rows`: each function damages a row in one way. It returns JSON for a field, or '' to remove the field. */
+/** Ways to damage a row (fault `bad-rows`). An empty text removes the field. */
 const DAMAGES: readonly ((key: string, second: string, third: string) => RawFields)[] = [
   (key) => ({ [key]: '' }),
   (key) => ({ [key]: '"not a number"' }),
@@ -130,7 +130,7 @@ type Test = (row: Row) => boolean
 
 const NO_FILTER = new Set(['pageNumber', 'pageSize', 'targetCurrencyCode', 'currencyCode', 'includeDeleted'])
 
-/** Returns the rows that match the window, the deletion flag, and the other filters (spec §4). */
+/** Returns the rows that match the request (spec §4). */
 function select(table: Table, values: ReportRequest['values']): readonly Row[] {
   const withDeleted = values.get('includeDeleted') === true
   const tests = [windowTest(values), ...[...values].map(([name, wanted]) => filterTest(table, name, wanted))]
@@ -138,7 +138,7 @@ function select(table: Table, values: ReportRequest['values']): readonly Row[] {
   return table.rows.filter((row) => (withDeleted || !row.deleted) && wanted.every((test) => test(row)))
 }
 
-/** Returns a function that tests whether `modified` or `aggregate` is in the window, or undefined without a window. */
+/** A row matches if `modified` or `aggregate` is in the window. */
 function windowTest(values: ReportRequest['values']): Test | undefined {
   const [since, until] = [values.get('modifiedSince'), values.get('modifiedUntil')]
   if (since === undefined && until === undefined) return undefined
@@ -146,7 +146,7 @@ function windowTest(values: ReportRequest['values']): Test | undefined {
   return ({ modified, aggregate }) => [modified, aggregate].some((at) => at >= from && at <= to)
 }
 
-/** Filters that do more than test for equality. Example: `createdSince` accepts rows created at or after `wanted`. */
+/** Filters that do more than test for equality. */
 const COMPARISONS: Readonly<Record<string, (row: Row, wanted: Value, field: string) => boolean>> = {
   createdSince: ({ created }, wanted) => created >= Number(wanted),
   createdUntil: ({ created }, wanted) => created <= Number(wanted),

@@ -1,4 +1,4 @@
-/** Logs the requests to the sandbox. Keeps the last 2,000 requests, and counts all requests per path. */
+/** Logs the requests to the sandbox. */
 import type { Instant } from '../instant.ts'
 
 export interface LoggedRequest {

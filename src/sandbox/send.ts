@@ -1,4 +1,4 @@
-/** Sends a response, and simulates transport faults: cut, slow, endless or missing bodies, and wrong dates. */
+/** Sends a response, and simulates faults such as a cut or endless body. */
 import type { ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
@@ -56,7 +56,7 @@ const faultySenders = (clock: Clock) => ({
     sized(response, body).write(halfOf(body), () => response.socket?.resetAndDestroy()),
   silent: (): SendBody => (response, body) => sized(response, body).flushHeaders(),
   drip: (everyMs: string): SendBody => {
-    /** Sends the body byte by byte, and then spaces, so that the response never ends. */
+    /** Sends spaces after the body, so that the response never ends. */
     const drip = (response: ServerResponse, body: Buffer, at = 0): void => {
       if (response.destroyed || response.socket === null) return
       response.write(at < body.length ? body.subarray(at, at + 1) : ' ')

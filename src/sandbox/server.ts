@@ -1,4 +1,4 @@
-/** A local HTTP service that implements the specification. It shares no code with the client that it tests. */
+/** A local service that implements the specification. It shares no code with the client. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -35,14 +35,14 @@ export interface Sandbox extends AsyncDisposable {
   readonly requests: RequestLog
   /** Replaces the faults. Example: `['5xx*3@events', 'slow:50']`. */
   setFaults(faults: readonly string[]): void
-  /** Starts making this many random changes per second. 0 stops the changes. */
+  /** Makes this many random changes per second. */
   setChangesPerSecond(perSecond: number): void
   /** Stops the service. */
   close(): Promise<void>
 }
 
 const CONTROL_PREFIX = '/_control/'
-/** Longer than the client's limit, so that the server never closes an idle connection that a client is about to use. */
+/** Longer than the client's limit, so that only the client closes idle connections. */
 const KEEP_ALIVE_MS = 65_000
 
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
@@ -113,7 +113,7 @@ function handler(parts: Parts, pace: Pace): (request: IncomingMessage, response:
   return (request, response) => {
     handle(request, response).catch((error: unknown) => {
       if (parts.closing.aborted) return
-      // Prints an unexpected error, so that nobody mistakes the error for a requested fault.
+      // Shows an unexpected error, which could look like a requested fault.
       process.emitWarning(error instanceof Error ? error : String(error))
       response.destroy()
     })

@@ -1,4 +1,4 @@
-/** Responds to a request, in this order: faults that replace the response, authentication, validation, rows. */
+/** Responds to a request: first faults, then authentication, validation and rows. */
 import { attempt } from '../errors.ts'
 import { forbidden, invalid, invalidToken, plainStatus, tooMany, wrongCredentials, type Answer } from './answer.ts'
 import type { Auth } from './auth.ts'
@@ -84,7 +84,7 @@ const HTML: Answer = {
   body: '<!doctype html><html><body><h1>Scheduled maintenance</h1><p>We will be back soon.</p></body></html>',
 }
 
-/** Returns the parsed body, or an error message if the body is not a JSON object. */
+/** Returns an error message if the body is not a JSON object. */
 function parseBody(text: string): Body | string {
   if (text === '') return 'A non-empty request body is required.'
   const body = attempt(() => parseExact(text), undefined)

@@ -1,4 +1,4 @@
-/** The rows of one report, in memory and as JSON. The first read after a change sorts all rows. */
+/** The rows of one report, as JSON in memory. */
 import { attempt } from '../errors.ts'
 import { convert, Dice, draw, hashOf, type WorldSettings } from './dice.ts'
 import { type Currency, decimalText, parseExact } from './money.ts'
@@ -7,10 +7,10 @@ import { currencyOf } from './reports/contents.ts'
 import { DEFINITIONS, type WorldReport } from './reports/index.ts'
 import { NEVER, TICKS_PER_DAY, TICKS_PER_SECOND, ticksOfMillis, type Ticks } from './ticks.ts'
 
-/** Maps field names to JSON text. An empty text means that the row does not have the field. */
+/** JSON text by field name. An empty text means that the field is absent. */
 export type RawFields = Readonly<Record<string, string>>
 
-/** The JSON text of each item. After `putRow`, the text of the whole collection, which can be malformed JSON. */
+/** The JSON text of each item or, after `putRow`, of the whole collection. */
 type Content = readonly string[] | string
 
 export interface TrailEntry {
@@ -26,7 +26,7 @@ export interface RowFormat {
   readonly damage?: RawFields
 }
 
-/** The latest time in any history. It is fixed, so that the same seed creates the same rows on any day. */
+/** This time is fixed, so that a seed creates the same rows on any day. */
 export const HISTORY_END: Ticks = ticksOfMillis(Date.UTC(2026, 0, 1))
 const SPAN_TICKS = 1_095 * TICKS_PER_DAY
 
@@ -39,7 +39,7 @@ const CHILD_EDIT_PERCENT = 40
 type RowHistory = ReturnType<typeof historyOf>
 
 const COUNTS = [0, 1, 1, 2, 2, 3, 4, 5]
-/** Each row reserves this many item numbers per collection. The number of an item is its `id`. */
+/** How many item numbers each row reserves for a collection. */
 const ITEM_NUMBERS_PER_ROW = 16
 const FIRST_NEW_ITEM = 9_000_002
 
@@ -113,7 +113,7 @@ export class Row implements RowSource {
   aggregate: Ticks
   deleted: boolean
   nano: bigint
-  /** The row's changes before the sandbox started. Undefined for a row that was inserted later. */
+  /** Undefined for a row that was inserted later. */
   readonly history: RowHistory | undefined
   /** Audit entries since the sandbox started. */
   readonly trail: TrailEntry[] = []
@@ -134,7 +134,7 @@ export class Row implements RowSource {
     this.nano = this.dice.nano('amount', table.definition.amountEuros, currencyOf(this))
   }
 
-  /** Maps each generated field to its JSON text. Edits are not included. */
+  /** The JSON text of each generated field, without edits. */
   get generated(): ReadonlyMap<string, string> {
     this.#generated ??= new Map(
       Object.entries(this.table.definition.fields(this)).flatMap(([field, value]) =>
@@ -144,7 +144,7 @@ export class Row implements RowSource {
     return this.#generated
   }
 
-  /** Replaces fields and discards generated text. Must also be called after changing the times or `deleted`. */
+  /** Must be called after each change of the times or of `deleted`. */
   change(fields: RawFields = {}): void {
     Object.assign(this.#changed, fields)
     this.#generated = undefined
@@ -217,10 +217,10 @@ export class Row implements RowSource {
   }
 }
 
-/** Compares without subtraction: rows that were never edited have the time −∞, and −∞ minus −∞ is not a number. */
+/** Subtracting the times of two unedited rows (−∞) would not return a number. */
 const compare = (a: number, b: number): number => (a === b ? 0 : a < b ? -1 : 1)
 
-/** Computes a row's history before the sandbox started. The row and its audit entries both use this history. */
+/** The row and its audit entries use the same history. */
 function historyOf(number: number, rows: number, { report, definition, settings }: Table) {
   const { keepsDeleted = false } = definition
   const { seed, historyEnd: end } = settings
@@ -232,7 +232,7 @@ function historyOf(number: number, rows: number, { report, definition, settings 
     chance(WHOLE_SECOND_PERCENT, 9) ? Math.floor(at / TICKS_PER_SECOND) * TICKS_PER_SECOND : at
   const modifiedAt = (): Ticks => {
     if (!chance(EDITED_PERCENT, 2)) return keepsDeleted ? created : NEVER
-    // After a bulk import, many rows have the same modification time, so no window can separate these rows.
+    // After a bulk import, many rows have the same modification time.
     const bulkAt = end - 30 * TICKS_PER_DAY
     return chance(BULK_PERCENT, 3) && created < bulkAt ? bulkAt : Math.max(created, rounded(between(created, 4)))
   }
@@ -242,7 +242,7 @@ function historyOf(number: number, rows: number, { report, definition, settings 
   return {
     created,
     modified,
-    /** For events, when the event or one of its children last changed (spec §2). Otherwise the same as `modified`. */
+    /** When an event or one of its children last changed (spec §2). */
     aggregate: report === 'events' && chance(CHILD_EDIT_PERCENT, 5) ? between(modified, 6) : modified,
     deleted: keepsDeleted && chance(DELETED_PERCENT, 7),
     earlierEdits: Array.from(

@@ -1,10 +1,10 @@
-/** The sandbox's times in ticks of 100 ns. The client keeps only microseconds, so tests reveal its rounding errors. */
+/** Times in ticks of 100 ns, so that tests reveal the client's rounding errors. */
 import { parseInstant, type Instant } from '../instant.ts'
 
-/** Ticks of 100 ns since 2020. Ticks since 1970 would exceed 2^53. */
+/** Since 2020, because ticks since 1970 would exceed 2^53. */
 export type Ticks = number
 
-/** The modification time of a row that was never edited. No window contains it. */
+/** No window contains a row that was never edited. */
 export const NEVER: Ticks = Number.NEGATIVE_INFINITY
 
 export const TICKS_PER_MS = 10_000
@@ -15,7 +15,7 @@ export const TICKS_PER_DAY = 1_440 * TICKS_PER_MINUTE
 const EPOCH_MS = Date.UTC(2020, 0, 1)
 const EPOCH_MICROS = EPOCH_MS * 1_000
 
-/** A `bare` time is in UTC, without a zone. With `mixed`, the style differs from row to row. */
+/** `bare`: UTC without a zone. `mixed`: the style differs from row to row. */
 export const TIME_STYLES = ['zulu', 'offset', 'bare', 'mixed'] as const
 export type TimeStyle = (typeof TIME_STYLES)[number]
 export type PlainTimeStyle = Exclude<TimeStyle, 'mixed'>

@@ -1,4 +1,4 @@
-/** Validates a request body (spec §4) and lists errors by property (§7). An empty filter matches everything. */
+/** Validates a request body (spec §4) and lists errors by property (§7). */
 import { isCurrency } from './money.ts'
 import type { ParameterType } from './reports/definition.ts'
 import type { NamedEndpoint } from './reports/index.ts'
@@ -13,7 +13,7 @@ type Integer = number | bigint
 export type Value = Integer | string | boolean | readonly Integer[]
 
 export interface ReportRequest {
-  /** The parameters by name, except omitted and empty ones. Date-times are in ticks. */
+  /** Date-times are in ticks. Empty parameters are absent. */
   readonly values: ReadonlyMap<string, Value>
   readonly flags: ReadonlySet<string>
 }
@@ -21,7 +21,7 @@ export interface ReportRequest {
 export interface Validation {
   readonly request: ReportRequest
   readonly errors: PropertyErrors
-  /** Errors for parameters that are not in the specification. With `strictParameters: false`, they are ignored. */
+  /** Errors for parameters that are not in the specification. */
   readonly unknown: PropertyErrors
 }
 

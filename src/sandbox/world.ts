@@ -1,4 +1,4 @@
-/** The service's data and every change to it. The same seed and the same calls always produce the same data. */
+/** The service's data. The same seed and the same calls produce the same data. */
 import { uniformInt } from 'pure-rand/distribution/uniformInt'
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'
 import type { RandomGenerator } from 'pure-rand/types/RandomGenerator'
@@ -19,12 +19,11 @@ export interface WorldChange {
   readonly field?: string
 }
 
-/** The current time, and two values that faults change while the sandbox runs. */
 export interface WorldClock {
   readonly now: () => Ticks
-  /** Returns the ticks that the fault `stamps-back` subtracts from modification times (for events, `aggregate`). */
+  /** The ticks that the fault `stamps-back` subtracts from modification times. */
   readonly back?: () => Ticks
-  /** Returns the number of the exchange rate table in use, which is 0 unless the fault `fx` is active. */
+  /** The exchange rate table that the fault `fx` selects. */
   readonly rateTable?: () => number
 }
 
@@ -33,7 +32,7 @@ export interface RowRequest {
   readonly flags?: readonly string[]
 }
 
-/** The percentages are cumulative. Example: 22 % of the changes are `editChild` (62 − 40). */
+/** Cumulative percentages. Example: 22 % of the changes are `editChild`. */
 const TICK_SHARES = [
   ['edit', 40],
   ['editChild', 62],
@@ -45,7 +44,7 @@ const TICK_SHARES = [
   ['undelete', 100],
 ] as const
 
-/** The action in a change's audit entry. Changes that are not listed here have `Updated`. */
+/** Other changes have `Updated`. */
 const AUDITED: Readonly<Record<string, TrailEntry['action']>> = { softDelete: 'Deleted', undelete: 'Restored' }
 
 export class World {
@@ -72,7 +71,7 @@ export class World {
     return this.#live(report).map(({ key }) => key)
   }
 
-  /** Returns the row's JSON as a response would contain it now, or undefined if no response would contain it. */
+  /** Returns the row's JSON as a response would contain the row now. */
   rowText(report: WorldReport, key: number, { currency = 'EUR', flags }: RowRequest = {}): string | undefined {
     const { collections, keepsDeleted } = this.tables[report].definition
     const row = this.tables[report].find(key)
@@ -114,7 +113,7 @@ export class World {
     return { report, key, action: 'silentEdit', field }
   }
 
-  /** Sets fields and collections to raw JSON text. An empty text removes the field. */
+  /** An empty text removes the field. */
   putRow(report: WorldReport, key: number, given: RawFields): WorldChange {
     const row = this.#row(report, key)
     const fields = { ...given }
@@ -153,7 +152,7 @@ export class World {
     return this.#insertAt(report, this.#nowTicks(), 'insert')
   }
 
-  /** Inserts a row with a modification time in the past, as if its transaction had been committed late. */
+  /** Inserts a row whose modification time is in the past. */
   lateCommit(report: WorldReport, ageMs: number): WorldChange {
     return this.#insertAt(report, this.#nowTicks() - Math.trunc(ageMs * TICKS_PER_MS), 'lateCommit')
   }
@@ -163,7 +162,7 @@ export class World {
     return this.#stamp(this.#row(report, key), 'stampFuture', { at })
   }
 
-  /** Sets both of a row's modification times. With `NEVER`, the row looks as if it had never been edited. */
+  /** With `NEVER`, the row looks as if it had never been edited. */
   setStamps(report: WorldReport, key: number, at: Ticks): void {
     const row = this.#row(report, key)
     row.modified = at
@@ -195,7 +194,7 @@ export class World {
     return { report, key: row.key, action }
   }
 
-  /** Sets a changed row's modification times and records the change. An event whose items changed keeps `modified`. */
+  /** A change of items does not change an event's own modification time. */
   #stamp(row: Row, action: string, { fields = {}, at = this.#nowTicks(), collection }: StampOptions = {}): WorldChange {
     const { report } = row.table
     const back = at - (this.#clock.back?.() ?? 0)
@@ -209,7 +208,7 @@ export class World {
     return { report, key: row.key, action }
   }
 
-  /** Returns a method that applies `next` to the items of the collection `named`, or of a random collection. */
+  /** Without `named`, changes a random collection. */
   #childChange(action: string, next: (items: readonly string[], newItem: () => string) => readonly string[]) {
     return (report: WorldReport, key: number, named?: string): WorldChange => {
       const row = this.#row(report, key)
@@ -251,7 +250,7 @@ export class World {
     return new Dice(this.#settings, 'changes', uniformInt(this.#random, 0, 0x7fffffff))
   }
 
-  /** Returns the current time. The clock only has microseconds, so the seventh fractional digit is random. */
+  /** The clock only has microseconds, so the seventh digit is random. */
   #nowTicks(): Ticks {
     return this.#clock.now() + this.#below(10)
   }

@@ -1,4 +1,4 @@
-/** Automated bookings (spec §2, §4). Prices are in the request's `currencyCode`. */
+/** Automated bookings (spec §2, §4). */
 import { booked, bookingTypeOf, approver, conversion, day, money, price, taxRate } from './contents.ts'
 import { booking, type Definition, many, plain } from './definition.ts'
 

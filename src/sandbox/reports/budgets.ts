@@ -1,4 +1,4 @@
-/** Budgets. A deleted row has no flag (spec §2), and the total is in the requested currency. */
+/** Budgets, whose deleted rows have no flag (spec §2). */
 import { affiliateOf, companyOf, conversion, currencyOf, eventOf, price, taxRate } from './contents.ts'
 import { type Definition, many, modified, owner, paging, plain } from './definition.ts'
 

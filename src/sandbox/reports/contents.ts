@@ -1,4 +1,4 @@
-/** Field values that several reports use. Fields of collections are invented: the specification shows none (§2). */
+/** Fields of collections are invented, because the specification shows none (§2). */
 import type { Dice, Range } from '../dice.ts'
 import { CURRENCIES, type Currency } from '../money.ts'
 import { type Fields, one, type RowSource, type Definition } from './definition.ts'
@@ -9,7 +9,7 @@ const AFFILIATES = 12
 
 export const companyOf = (dice: Dice): number => 1 + dice.below(COMPANIES, 'company')
 
-/** Returns the number of an affiliate, or null for about a third of the rows ("if applicable", spec §2). */
+/** Returns null for about a third of the rows ("if applicable", spec §2). */
 export const affiliateOf = (dice: Dice): number | null =>
   dice.chance(70, 'has affiliate') ? 1 + dice.below(AFFILIATES, 'affiliate') : null
 
@@ -86,7 +86,7 @@ interface BookingReport {
 
 export const bookingTypeOf = (dice: Dice): number => 1 + dice.below(4, 'booking type')
 
-/** Returns the definition of a booking report: the common properties, and those that `kind` adds. */
+/** Returns the properties that all booking reports have. */
 export function booked(kind: BookingReport) {
   const status = (dice: Dice): number => 1 + dice.below(kind.statuses, 'status')
   const amount = (dice: Dice, row: RowSource): unknown => dice.amount('amount', kind.amountEuros, currencyOf(row))

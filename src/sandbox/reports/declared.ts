@@ -1,4 +1,4 @@
-/** Generates a report from a declaration, for reports that the specification does not have. */
+/** Generates a report from a declaration. */
 import type { Dice } from '../dice.ts'
 import type { Ticks } from '../ticks.ts'
 import type { Definition, ParameterType, RowSource } from './definition.ts'
@@ -6,7 +6,7 @@ import { created, many, modified, one, paging } from './definition.ts'
 
 type FieldType = 'integer' | 'decimal' | 'date-time' | 'string' | 'boolean' | 'json'
 
-/** What the sandbox needs from a report's declaration to generate its endpoint and rows. */
+/** The properties of a declaration that the sandbox needs. */
 export interface DeclaredReport {
   readonly name: string
   readonly path: string
@@ -44,7 +44,7 @@ export function definitionOf(declared: DeclaredReport, number: number): Definiti
     if (isKey(field)) return fields[field]?.type === 'integer' ? second : `part ${second}`
     if (field === deletedFlag) return row.deleted
     const editedAt = isColumnOf(newest ?? '', field) ? row.aggregate : row.modified
-    // A row that was never edited has no modification time, so the value is null.
+    // A row that was never edited has no modification time.
     if (isStamp(field)) return Number.isFinite(editedAt) ? row.dice.time(field, editedAt) : null
     return DRAWN[fields[field]?.type ?? 'string'](row.dice, field, row.created)
   }
@@ -88,7 +88,7 @@ export function definitionOf(declared: DeclaredReport, number: number): Definiti
   }
 }
 
-/** Returns whether the column belongs to the field. Example: the column `order_id` belongs to `orderId`. */
+/** Example: the column `order_id` belongs to the field `orderId`. */
 const isColumnOf = (column: string, field: string): boolean =>
   column.replaceAll('_', '').toLowerCase() === field.replaceAll(/\W|_/g, '').toLowerCase()
 

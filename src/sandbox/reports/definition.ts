@@ -1,4 +1,4 @@
-/** The definition of a report: its endpoint as specified (§4), and how its rows and collections are generated. */
+/** The endpoint of a report (spec §4) and the functions that generate its rows. */
 import type { Dice, Range } from '../dice.ts'
 import type { Ticks } from '../ticks.ts'
 
@@ -10,13 +10,13 @@ export interface Endpoint {
   readonly envelope: boolean
   readonly parameters: Readonly<Record<string, ParameterType>>
   readonly required?: readonly string[]
-  /** Maps a declaration's parameter names to those in the specification, where the two differ. */
+  /** Maps parameter names of a declaration to those of the specification. */
   readonly renames?: Readonly<Record<string, string>>
-  /** The field names of an envelope, if they differ from the specification's (§2). */
+  /** Names that differ from those of the specification (§2). */
   readonly pages?: { readonly number: string; readonly size: string; readonly items: string; readonly total: string }
 }
 
-/** Groups of parameters that several reports share (spec §4). */
+/** Parameters that several reports share (spec §4). */
 export const paging = { pageNumber: 'integer', pageSize: 'integer' } as const
 export const modified = { modifiedSince: 'date-time', modifiedUntil: 'date-time' } as const
 export const created = { createdSince: 'date-time', createdUntil: 'date-time' } as const
@@ -49,17 +49,17 @@ export interface Definition extends Endpoint {
   readonly key: string
   readonly firstKey: number
   readonly rowsPerEvent: number
-  /** The specification does not define entity IDs, so `id` is invented. */
+  /** The specification names no entity IDs, so `id` is invented. */
   readonly entity: { readonly id: number; readonly type: string }
-  /** If true, `includeDeleted` returns deleted rows, and the modification time of an unedited row is its creation time. */
+  /** The parameter `includeDeleted` returns deleted rows. */
   readonly keepsDeleted?: true
   readonly fields: (row: RowSource) => Fields
-  /** Each function returns a field's new value after an edit. */
+  /** Each function returns the new value of a field. */
   readonly edits: Readonly<Record<string, (dice: Dice, row: RowSource, editedAt: Ticks) => unknown>>
   readonly amount?: string
-  /** The range of amounts in euros, used only with the option `amounts: cents`. */
+  /** Used only with the option `amounts: cents`. */
   readonly amountEuros?: Range
-  /** Maps parameters to the fields that they filter by, if the names differ. Example: `startDate` to `arrivalDate`. */
+  /** Example: the parameter `startDate` filters by the field `arrivalDate`. */
   readonly comparesWith?: Readonly<Record<string, string>>
   readonly collections: readonly CollectionKind[]
 }
@@ -68,7 +68,7 @@ export interface CollectionKind {
   readonly field: string
   readonly flag: string
   readonly holds: 'many' | 'one'
-  /** Only rows with this status have the collection. If undefined, rows with any status have it. */
+  /** Only rows with this status have the collection. */
   readonly onlyIn?: string
   readonly identified: boolean
   readonly content: (dice: Dice, row: RowSource) => Fields

@@ -1,4 +1,4 @@
-/** Events: every field of EventReporting (spec §2), and some undocumented fields, which real services send too. */
+/** Events (spec §2), with some undocumented fields that real services send too. */
 import type { Dice, Range } from '../dice.ts'
 import { TICKS_PER_DAY, TICKS_PER_MINUTE, type Ticks, yearOf } from '../ticks.ts'
 import { affiliateOf, companyOf, currencyOf, FIRST_EVENT, money, NIGHT, person, price } from './contents.ts'

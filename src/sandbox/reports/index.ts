@@ -1,4 +1,4 @@
-/** The sandbox's reports. Endpoints, scopes, routes and audited entities are derived from this list. */
+/** The list of the sandbox's reports. */
 import { automatedBookings } from './automatedBookings.ts'
 import { budgets } from './budgets.ts'
 import { type DeclaredReport, definitionOf } from './declared.ts'
@@ -39,7 +39,7 @@ const AUDITS = {
     path: '/v1/EnquiryReport/{enquiryId}/Audit',
     scope: 'enquiries.read',
     envelope: true,
-    // The specification lists enquiryId as a parameter, but its sample body does not contain it. So it is optional.
+    // Optional, because the specification's sample body does not contain `enquiryId`.
     parameters: { enquiryId: 'integer', ...period, ...paging },
     required: ['since'],
   },
@@ -73,7 +73,7 @@ export const SCOPES: string[] = [...new Set(ENDPOINTS.map(({ scope }) => scope))
 
 export const ENTITY_IDS: Record<WorldReport, number> = { ...perReport((report) => DEFINITIONS[report].entity.id) }
 
-/** Adds generated reports to every sandbox that this process starts from now on. */
+/** Adds generated reports to every sandbox that this process starts later. */
 export function serveDeclared(declared: readonly DeclaredReport[]): void {
   for (const [index, each] of declared.entries()) {
     if (REPORTS.includes(each.name)) continue
@@ -95,7 +95,7 @@ export const isWorldReport = (name: string): name is WorldReport => Object.hasOw
 
 export interface Route {
   readonly endpoint: NamedEndpoint
-  /** The text that the path contains in place of `{enquiryId}`. It is not validated yet. */
+  /** The text in place of `{enquiryId}`, which is not validated yet. */
   readonly enquiryId?: string
 }
 
