@@ -41,7 +41,6 @@ const POLL_EVERY_MS = 200
 const UNWANTED_CHECK_MS = 1_000
 const POLLS_PER_PULLER_COUNT = 25
 
-/** Cancels the job when its backfill no longer needs the window. */
 function abortWhenUnwanted({ id, cancel }: Task<WindowJob>, { requests, clock }: PullerContext): Disposable {
   return repeat(UNWANTED_CHECK_MS, clock, async () => {
     const job = await requests.queue<WindowJob>('windows').getJob(id)

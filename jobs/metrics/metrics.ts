@@ -216,7 +216,6 @@ const unixSeconds = (instant: Instant | undefined) => instant && instant / MICRO
 
 function countWork(meters: Meters, work: Subject, seconds: number): void {
   const { what, report = '', facts = {} } = work
-  // A request without a response has no status.
   const status = String(facts['status'] ?? facts['code'] ?? '')
   if (what === 'run') countRun(meters, work, seconds)
   else if (what === 'token') meters.tokenRequests.inc({ status })

@@ -23,7 +23,7 @@ export interface DeliveriesOptions {
 
 export type MessageFields = Pick<Message, 'event' | 'message'> & Partial<Message>
 
-/** Each further notice replaces the oldest. */
+/** When this many notices wait, a new notice replaces the oldest. */
 export const WAITING_MAX = 1_000
 
 export class Deliveries {
@@ -127,7 +127,6 @@ const TEST = {
   message: 'A test by "tidemark check". Nothing is wrong.',
 } as const
 
-/** Posts a test message. Returns the error, if any. */
 export const postTest = (
   receiver: ReceiverConfig,
   at: Pick<DeliveriesOptions, 'config' | 'clock'> & { readonly signal: AbortSignal },

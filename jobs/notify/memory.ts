@@ -14,7 +14,6 @@ export const Message = z.object({
   id: z.string(),
   event: z.enum(MESSAGE_EVENTS),
   state: z.enum(['firing', 'resolved']).optional(),
-  /** Example: `paused events`. */
   condition: z.string().optional(),
   report: report.optional(),
   code: z.string().optional(),
@@ -59,7 +58,6 @@ const Memory = z.object({
 
 export const noticesFileOf = (warehouse: string): string => `${warehouse}.notices.json`
 
-/** Returns an empty state if the file is missing or unreadable. */
 export const readMemory = (warehouse: string): Promise<z.infer<typeof Memory>> =>
   readFile(noticesFileOf(warehouse), 'utf8')
     .then((text) => Memory.parse(JSON.parse(text)))

@@ -33,7 +33,7 @@ export interface OwnerOptions {
   readonly onBroken: () => void
 }
 
-/** Each further run at once needs more memory. */
+/** More runs at once would need more memory. */
 const RUNS_AT_ONCE = 3
 const BACKFILLS_AT_ONCE = 2
 const WINDOWS_AT_ONCE = 6
@@ -82,7 +82,7 @@ export class Owner {
     })
   }
 
-  /** The lease prevents an incremental run at the same time. */
+  /** The lease prevents that an incremental run begins at the same time. */
   #runIncrementalFirst(task: Task<ReconcileJob>, context: SyncContext) {
     const { report } = task.data
     const lease = { ...this.#lease(task, `incremental ${report}`), runKey: 'reconcile' }
@@ -134,7 +134,7 @@ export class Owner {
       if (state === 'off' || state === 'paused') return { state }
       if (!signal.aborted) await housekeeping.requestPublication(changedRows(outcome) ? 'rows' : 'marks')
       if (error === undefined) return { state, rows: figures.rows }
-      // An immediate retry would fail again.
+      // A backfill with failed windows is not tried again, because it would fail again.
       if (result !== undefined) return { state }
       if (!(await context.warehouse.answers())) this.#parts.onBroken()
       throw error

@@ -13,12 +13,10 @@ const LOOK_EVERY_MS = 1_000
 /** A cancelled run may start again on another worker. */
 const CANCEL_KEPT_MS = MINUTE_MS
 
-/** Identifies one attempt of a job. */
 export const attemptOf = ({ id, attemptsStarted }: Job): string => `${id} ${attemptsStarted}`
 
 type Shared = { readonly values: SharedValues; readonly clock: Clock }
 
-/** Adds the runs of other workers to `runs`. */
 export function shareRuns(runs: Runs, requests: Requests, { values, clock }: Shared): Disposable {
   let running: readonly RunningRun[] = []
   let orders = new Map<string, number>()

@@ -10,7 +10,6 @@ export const CANCELLED_ON_REQUEST = 'cancelled on request'
 
 export type Verdict = 'hand back' | 'drop' | 'wait' | 'give up' | 'try again'
 
-/** Returns what happens to a job after an error. */
 export function verdictOf(error: SyncError, abortReason?: string, waitsFor: readonly ErrorCode[] = []): Verdict {
   if (abortReason === STOPPING) return 'hand back'
   if (abortReason === CANCELLED_ON_REQUEST) return 'give up'

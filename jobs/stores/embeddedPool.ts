@@ -64,7 +64,6 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
   readonly #sessions = new Set<Session>()
   #transactionOwner: Session | undefined
   readonly #waiting: (() => void)[] = []
-  /** The prepared statements by their text. */
   readonly #prepared = new Map<string, { readonly name: string; readonly described: Answers }>()
   #maintaining: Disposable | undefined
   #ended = false
@@ -133,7 +132,6 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     if (this.#transactionOwner === session) await this.run('ROLLBACK', [], session)
   }
 
-  /** Returns the result of the last statement. */
   async #execute<Result>(text: string, values: readonly unknown[]): Promise<Results<Result> | undefined> {
     if (this.#ended) throw new SyncError('CANCELLED', 'the embedded queue is closed', { cure: 'Start Tidemark again.' })
     if (values.length > 0) return await this.#database.runExclusive(() => this.#executePrepared<Result>(text, values))

@@ -71,7 +71,6 @@ const reportRefusals = (report: string, scope: string): Refusals => ({
   ],
 })
 
-/** Returns the error for wrong credentials. */
 export function credentialsRefused(): SyncError {
   const [code, message, cure] = CREDENTIALS_REFUSED
   return failure(code, { report: undefined }, { message: `${message} (401)`, cure, data: { status: 401 } })

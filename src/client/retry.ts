@@ -74,7 +74,6 @@ export function delayMsAfter(error: SyncError, attempt: number, { rules, clock }
   const requestedMs = retryAfterMsOf(error)
   // The lower bound prevents a tight loop after `Retry-After: 0`.
   if (requestedMs !== undefined) return Math.min(Math.max(requestedMs, retryDelayMsMin), pauseMsMax)
-  // Exponential backoff with a random delay.
   return clock.random() * Math.min(retryDelayMsMax, retryDelayMsMin * 2 ** (attempt - 1))
 }
 

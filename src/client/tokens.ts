@@ -35,7 +35,6 @@ export interface Token {
   readonly secret: Secret
   readonly scopes: readonly string[] | undefined
   readonly expiresAt: Instant
-  /** By our monotonic clock. */
   readonly renewAtMs: number
   /** The number of this client's token request, or 0 for another process's token. */
   readonly issue: number
@@ -93,7 +92,6 @@ export class TokenCache {
     } finally {
       refresh.waiting -= 1
       if (refresh.waiting === 0) {
-        // Has no effect if the token request has already ended.
         refresh.ending.abort(cancelled('nobody waits for this token'))
         if (this.#refresh === refresh) this.#refresh = undefined
       }

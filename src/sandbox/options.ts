@@ -73,14 +73,12 @@ export interface SandboxOptions extends z.input<typeof Options> {}
 
 export type Settings = z.output<typeof Options>
 
-/** The objects that all parts of a running sandbox share. */
 export interface Parts {
   readonly settings: Settings
   readonly faults: Faults
   readonly world: World
   readonly requests: RequestLog
   readonly nowSeconds: () => number
-  /** Aborts when the sandbox closes. */
   readonly closing: AbortSignal
 }
 

@@ -130,7 +130,6 @@ type Test = (row: Row) => boolean
 
 const NO_FILTER = new Set(['pageNumber', 'pageSize', 'targetCurrencyCode', 'currencyCode', 'includeDeleted'])
 
-/** Returns the rows that match the request (spec §4). */
 function select(table: Table, values: ReportRequest['values']): readonly Row[] {
   const withDeleted = values.get('includeDeleted') === true
   const tests = [windowTest(values), ...[...values].map(([name, wanted]) => filterTest(table, name, wanted))]

@@ -113,7 +113,7 @@ export class Row implements RowSource {
   aggregate: Ticks
   deleted: boolean
   nano: bigint
-  /** Undefined for a row that was inserted later. */
+  /** The changes before the sandbox started. */
   readonly history: RowHistory | undefined
   /** Audit entries since the sandbox started. */
   readonly trail: TrailEntry[] = []
@@ -220,7 +220,7 @@ export class Row implements RowSource {
 /** Subtracting the times of two unedited rows (−∞) would not return a number. */
 const compare = (a: number, b: number): number => (a === b ? 0 : a < b ? -1 : 1)
 
-/** The row and its audit entries use the same history. */
+/** Computes the changes of a row before the sandbox started. */
 function historyOf(number: number, rows: number, { report, definition, settings }: Table) {
   const { keepsDeleted = false } = definition
   const { seed, historyEnd: end } = settings
@@ -242,7 +242,7 @@ function historyOf(number: number, rows: number, { report, definition, settings 
   return {
     created,
     modified,
-    /** When an event or one of its children last changed (spec §2). */
+    /** The time when an event or one of its children last changed (spec §2). */
     aggregate: report === 'events' && chance(CHILD_EDIT_PERCENT, 5) ? between(modified, 6) : modified,
     deleted: keepsDeleted && chance(DELETED_PERCENT, 7),
     earlierEdits: Array.from(

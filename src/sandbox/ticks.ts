@@ -1,7 +1,7 @@
 /** Times in ticks of 100 ns, so that tests reveal the client's rounding errors. */
 import { parseInstant, type Instant } from '../instant.ts'
 
-/** Since 2020, because ticks since 1970 would exceed 2^53. */
+/** Ticks since 2020, because ticks since 1970 would exceed 2^53. */
 export type Ticks = number
 
 /** No window contains a row that was never edited. */

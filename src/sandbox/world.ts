@@ -44,7 +44,7 @@ const TICK_SHARES = [
   ['undelete', 100],
 ] as const
 
-/** Other changes have `Updated`. */
+/** The action in the audit entry of a change. The default is `Updated`. */
 const AUDITED: Readonly<Record<string, TrailEntry['action']>> = { softDelete: 'Deleted', undelete: 'Restored' }
 
 export class World {
@@ -194,7 +194,7 @@ export class World {
     return { report, key: row.key, action }
   }
 
-  /** A change of items does not change an event's own modification time. */
+  /** When the items of an event change, the event keeps its own modification time. */
   #stamp(row: Row, action: string, { fields = {}, at = this.#nowTicks(), collection }: StampOptions = {}): WorldChange {
     const { report } = row.table
     const back = at - (this.#clock.back?.() ?? 0)

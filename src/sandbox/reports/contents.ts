@@ -1,4 +1,4 @@
-/** Fields of collections are invented, because the specification shows none (§2). */
+/** Field values that several reports use. */
 import type { Dice, Range } from '../dice.ts'
 import { CURRENCIES, type Currency } from '../money.ts'
 import { type Fields, one, type RowSource, type Definition } from './definition.ts'

@@ -6,7 +6,6 @@ import { created, many, modified, one, paging } from './definition.ts'
 
 type FieldType = 'integer' | 'decimal' | 'date-time' | 'string' | 'boolean' | 'json'
 
-/** The properties of a declaration that the sandbox needs. */
 export interface DeclaredReport {
   readonly name: string
   readonly path: string
