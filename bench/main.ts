@@ -1,7 +1,6 @@
 /**
- * `node bench/main.ts [floor] [incremental] [ticks] [memory] [requests] [latency] [publishing] [queue] [worker] [idle]
- * [takeover] [scaling] [peers] [--rows N] [--rounds N]`: runs the named suites, or all suites. Prints a table of ratios
- * and writes it to RESULTS.md. No test depends on these figures.
+ * Runs the named suites or all suites: `node bench/main.ts [SUITE…] [--rows N] [--rounds N]`. Prints a table of ratios,
+ * and writes it to RESULTS.md.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -67,7 +66,7 @@ function sectionText(suite: Suite, lines: readonly Line[], minutes: number): str
   ].join('\n')
 }
 
-/** Replaces one suite's section in RESULTS.md. Keeps the other sections. */
+/** Replaces one suite's section in RESULTS.md. */
 function keep(suite: Suite, text: string): void {
   const sections = known().filter((section) => !section.startsWith(`## ${suite.name}:`))
   const order = SUITES.map(({ name }) => name)

@@ -7,13 +7,12 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2
 }
 
-/** Returns a quantile of the values. Example: for the share 0.99, the 99th percentile. */
+/** Returns, for the share 0.99, the 99th percentile. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN
 }
 
-/** Returns the median of each figure over all rounds. */
 export function medians<T extends Record<string, number>>(rounds: readonly T[]): T {
   const [first] = rounds
   const names = Object.keys(first ?? {})
@@ -25,7 +24,7 @@ export const formatted = (value: number, digits = 2): string => (Number.isFinite
 export interface Line {
   readonly what: string
   readonly measured: string
-  /** The goal as text. Example: `≤ 1.5`. */
+  /** Example: `≤ 1.5`. */
   readonly goal: string
   readonly isMet: boolean | undefined
   readonly detail: string

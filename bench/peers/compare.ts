@@ -1,15 +1,13 @@
 /**
- * Reads all rows that the service returns at the end, and counts in how many rows a copy differs. Uses plain HTTP
- * requests, so that no measured program judges itself.
+ * Counts the rows in which a copy differs from the service. Uses plain HTTP, so that no measured program judges itself.
  */
 
-/** Maps a row's key to a text: its modification time in milliseconds and the length of each list. */
+/** Maps a row's key to its modification time (ms) and the lengths of its lists. */
 export type Rows = ReadonlyMap<number, string>
 
 export interface Differences {
-  /** Rows that the copy lacks. */
   readonly lost: number
-  /** Rows that have another version, or other lengths of lists, in the copy. */
+  /** Rows with another version or other lists in the copy. */
   readonly stale: number
   readonly doubled: number
   readonly extra: number
@@ -26,7 +24,7 @@ interface Row {
   readonly assignments?: readonly unknown[] | null
 }
 
-/** Reads all rows of a service page by page. The rows must not change meanwhile. */
+/** Reads all rows of a service. They must not change meanwhile. */
 export async function shown(url: string): Promise<Rows> {
   const ask = async (path: string, body: object, token = ''): Promise<unknown> => {
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` }
@@ -55,7 +53,7 @@ function versionOf({ aggregateRecordModified = '', meetingRooms, assignments }: 
   return [Date.parse(aggregateRecordModified), meetingRooms?.length ?? 0, assignments?.length ?? 0].join()
 }
 
-/** Compares the rows with those of a copy. A line is `key,milliseconds,length of each list`. */
+/** Compares the rows with lines of `key,milliseconds,length of each list`. */
 export function differences(rows: Rows, lines: readonly string[]): Differences {
   const held = new Map<number, string>()
   for (const line of lines) {

@@ -25,9 +25,9 @@ export interface Runner extends AsyncDisposable {
 
 export interface Peer {
   readonly name: string
-  /** Maximum number of rows that the program can sync with the memory of a usual machine; undefined: any number. */
+  /** More rows would need more memory than a usual machine has. */
   readonly rowsMax?: number
-  /** Returns why the program can't run on this machine; undefined if it can. */
+  /** Returns why the program can't run on this machine. */
   prepare(): Promise<string | undefined>
   open(url: string, folder: string): Promise<Runner>
 }
@@ -41,7 +41,7 @@ const HELD_SQL = `
 const tidemark: Peer = {
   name: 'tidemark',
   prepare: () => Promise.resolve(undefined),
-  // Each sync has its own process, as in the other programs, so that the peak memory is that of one sync.
+  // The other programs also start one process for each sync.
   open: (url, folder) => {
     const once = async (order: Order): Promise<Done> => {
       await using tide = await startTide({ url, folder, expand: ['meetingRooms', 'assignments'] })
@@ -59,7 +59,7 @@ const tidemark: Peer = {
   },
 }
 
-/** Returns the program whose adapter is `<program>_peer.py` in this folder. */
+/** The adapter is `<program>_peer.py` in this folder. */
 function inPython({ name, program, option = '', rowsMax }: PythonPeer): Peer {
   const python = join(ENVIRONMENTS, program, 'bin', 'python')
   const carryOut = async (...words: string[]): Promise<readonly string[]> => {
@@ -85,7 +85,7 @@ async function environment(name: string, python: string): Promise<string | undef
     await access(python)
     return undefined
   } catch {
-    // The Python environment does not exist yet. The code below creates it.
+    // The Python environment does not exist yet.
   }
   try {
     await run('python3', ['-m', 'venv', join(ENVIRONMENTS, name)])

@@ -1,7 +1,4 @@
-/**
- * Measures the least possible cost of a first sync, in two processes. One downloads the same pages. The other loads one
- * file of rows into tables with DuckDB alone. Nothing is proven, checked or merged.
- */
+/** Measures the least possible cost of a first sync. One process downloads the pages, and another loads the rows. */
 import { createWriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { once } from 'node:events'
@@ -13,7 +10,7 @@ import { tableOf } from '../../schema/tables.ts'
 
 export interface FloorDone {
   readonly ms: number
-  /** Processor time of this process over all cores, in milliseconds. */
+  /** Processor time on all cores. */
   readonly cpuMs: number
   readonly peakMb: number
 }
@@ -51,7 +48,7 @@ async function eachPage(url: string, rows: number, take: (page: Buffer) => void)
   await pool.close()
 }
 
-/** Writes the file that the load reads, one row per line. This work is not measured. */
+/** Writes the file that the load reads. */
 async function fill(url: string, file: string, rows: number): Promise<void> {
   const out = createWriteStream(file)
   await eachPage(url, rows, (page) => {

@@ -1,4 +1,4 @@
-/** Starts workers of a lake as processes, reads their logs, and reads processor time and memory from the kernel. */
+/** Starts workers of a lake as processes, and measures their processor time and memory. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
@@ -21,13 +21,13 @@ export interface RunLine {
 export interface LakeWorker extends AsyncDisposable {
   readonly pid: number
   readonly runs: RunLine[]
-  /** The code of each run that has failed. */
+  /** Error codes of failed runs. */
   readonly failures: string[]
   /** Resolves as soon as the worker can run reports. */
   readonly ready: Promise<void>
 }
 
-/** Starts a worker in the folder with its configuration. Disposing it sends SIGTERM and waits for its end. */
+/** Starts a worker. Disposing it sends SIGTERM and waits for its end. */
 export function startLakeWorker(folder: string, env: NodeJS.ProcessEnv): LakeWorker {
   const child: ChildProcess = spawn(process.execPath, ['--max-semi-space-size=8', LAUNCHER, 'worker'], {
     cwd: folder,
@@ -61,7 +61,7 @@ export function startLakeWorker(folder: string, env: NodeJS.ProcessEnv): LakeWor
   }
 }
 
-/** Returns the processor seconds of a process and its descendants, including those that have ended. */
+/** Returns the processor seconds of a process and its descendants. */
 export async function treeSeconds(pid: number): Promise<number> {
   const stats = await Promise.all((await processTree(pid)).map(statOf))
   return (
@@ -72,13 +72,13 @@ export async function treeSeconds(pid: number): Promise<number> {
 
 export const parentOf = async (pid: number): Promise<number> => Number((await statOf(pid))[1])
 
-/** Returns the fields of /proc/PID/stat from the state on: number 11 is the user time. A name can contain spaces. */
+/** Returns the fields after the name. Field 11 is the user time. */
 async function statOf(pid: number): Promise<readonly string[]> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
   return text.slice(text.lastIndexOf(')') + 2).split(' ')
 }
 
-/** Returns the largest resident memory that a process has had, in MB. */
+/** Returns the peak resident memory of a process in MB. */
 export async function peakMb(pid: number): Promise<number> {
   const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
   return Number(/^VmHWM:\s+(\d+)/m.exec(text)?.[1] ?? 0) / 1_024

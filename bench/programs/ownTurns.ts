@@ -1,7 +1,4 @@
-/**
- * Measures how long this thread's own work delays other work: the processor time between two calls of a short timer.
- * Unlike the event loop's delay, it does not grow when other programs use the cores.
- */
+/** Measures how long this thread's own work delays other work. Other programs do not change this figure. */
 import { quantile } from '../measure.ts'
 
 const EVERY_MS = 5
@@ -11,7 +8,7 @@ export interface OwnTurns {
   readonly maxMs: number
 }
 
-/** Starts the measurement. The returned function ends the measurement and returns its result. */
+/** Returns a function that ends the measurement. */
 export function watchTurns(): () => OwnTurns {
   const turns: number[] = []
   let before = usedMs()

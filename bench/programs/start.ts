@@ -1,4 +1,4 @@
-/** Starts a program of the bench in a separate process, with a folder that is removed at the end. */
+/** Starts a program of the bench in a separate process. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -11,7 +11,7 @@ const TIDE = fileURLToPath(new URL('tide.ts', import.meta.url))
 
 export interface Tide extends AsyncDisposable {
   readonly folder: string
-  /** Sends an order to the program and returns its result. Throws if the program has failed. */
+  /** Throws if the program has failed. */
   order(order: Order): Promise<Done>
 }
 
@@ -20,13 +20,11 @@ export interface TideSettings {
   readonly expand?: readonly string[]
   readonly limits?: Readonly<Record<string, unknown>>
   readonly pageSize?: number
-  /** The setting `overlap`; undefined for Tidemark's default. */
   readonly overlap?: string
-  /** The setting `settle`; undefined for Tidemark's default. */
   readonly settle?: string
   readonly currencies?: readonly string[]
   readonly execArgv?: readonly string[]
-  /** An existing folder, which the caller removes. If it is undefined, a temporary folder is created and removed. */
+  /** An existing folder, which the caller removes. */
   readonly folder?: string
 }
 
@@ -46,7 +44,7 @@ export async function startTide(settings: TideSettings): Promise<Tide> {
   }
   const child = fork(TIDE, [folder, JSON.stringify(yaml)], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    // The same option as in bin/tidemark.js, so that memory is measured as in production.
+    // The same option as in bin/tidemark.js.
     execArgv: ['--max-semi-space-size=8', ...(settings.execArgv ?? [])],
     env: { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '262144', ...process.env, UV_THREADPOOL_SIZE: '16' },
   })

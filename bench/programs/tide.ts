@@ -1,7 +1,4 @@
-/**
- * Runs a whole Tidemark in a separate process, which receives orders over its IPC channel. So peak memory and the event
- * loop's delay are those of the work alone. Settings are JSON with the keys of tidemark.yaml.
- */
+/** Runs a whole Tidemark in its own process, so that its peak memory is that of the work alone. */
 import { readFileSync, statSync } from 'node:fs'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { writeFile } from 'node:fs/promises'
@@ -23,19 +20,19 @@ export type Order =
 
 export interface Done {
   readonly ms: number
-  /** Processor time of this process on all cores. Unlike wall time, it does not grow when other programs run. */
+  /** Processor time does not grow when other programs run. */
   readonly cpuMs: number
   readonly requests: number
-  /** The number of statements that the database has executed, each BEGIN and COMMIT included. */
+  /** Executed statements, with BEGIN and COMMIT. */
   readonly statements: number
   readonly loopDelayMsP99: number
   readonly loopDelayMsMax: number
-  /** Own work of the thread between two turns of the event loop, in milliseconds. */
+  /** Own work between two turns of the event loop. */
   readonly ownTurnMsP99: number
   readonly ownTurnMsMax: number
   readonly peakMb: number
   readonly fileMb: number
-  /** Bytes that this process and its ended children wrote to files, as the kernel counts them; NaN outside Linux. */
+  /** Bytes written to files, with those of ended children. NaN outside Linux. */
   readonly writtenBytes: number
   readonly rows?: readonly Record<string, unknown>[]
   readonly error?: string
@@ -122,7 +119,7 @@ async function obey(order: Order): Promise<Done> {
   }
 }
 
-/** Prints the statements that took longest, for a person who looks for causes. The results do not contain them. */
+/** Prints the slowest statements, which the results do not contain. */
 function tellStatements(): void {
   const byText = new Map<string, { times: number; ms: number; cpu: number }>()
   for (const { sql, ms, cpuMs: cpu } of statements.splice(0)) {

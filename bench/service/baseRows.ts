@@ -1,7 +1,5 @@
 /**
- * The texts of the rows that the bench's service sends. The sandbox generates them once, by modification time. They are
- * cached in the temporary directory, so that no figure includes their generation. A larger report repeats the rows with
- * other identifiers. All identifiers have seven digits, so one can replace another in place.
+ * The texts of the rows that the bench's service sends. They are cached, so that no figure includes their generation.
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,20 +10,20 @@ import { World } from '../../src/sandbox/world.ts'
 export const BASE_ROWS = 100_000
 export const FIRST_ID = 1_000_000
 export const ID_DIGITS = 7
-/** Position of the identifier in a row: every row begins with `{"eventId":`. */
+/** Every row begins with `{"eventId":`. */
 export const ID_AT = 11
 const EPOCH_MS = Date.UTC(2020, 0, 1)
 const FOLDER = join(tmpdir(), 'tidemark-bench')
 
 export const FLAVOURS = { none: [], two: ['meetingRooms', 'assignments'], nine: undefined } as const
-/** The collections of the rows: none, two, or all nine. Each list has two items. */
+/** The collections of the rows: none, two, or all nine. */
 export type Flavour = keyof typeof FLAVOURS
 
 export interface BaseRows {
   readonly text: Buffer
-  /** The position of each row in `text`, followed by the total length. There is one comma between two rows. */
+  /** The position of each row in `text`, followed by the total length. */
   readonly starts: Float64Array
-  /** The modification time of each row in milliseconds since 1970, ascending. */
+  /** Milliseconds since 1970, ascending. */
   readonly stamps: Float64Array
 }
 

@@ -1,8 +1,6 @@
 /**
- * An events report of any size in memory: base rows repeated with other identifiers, an index of modification times,
- * and the rows that were changed since. Responses are as in the real service: inclusive bounds, a fixed order, pages.
- * If the report fits into memory, its text is written once and a page is a slice of it. So the service takes almost no
- * processor time from the measured program.
+ * An events report of any size in memory. A page is a slice of its text, so that the service takes almost no processor
+ * time from the measured program.
  */
 import { BASE_ROWS, type BaseRows, FIRST_ID, ID_AT, ID_DIGITS } from './baseRows.ts'
 
@@ -11,7 +9,7 @@ const STAMP_END = 'Z"'
 const STAMP_LENGTH_MAX = '2020-01-01T00:00:00.000'.length
 const ZERO = 0x30
 const COMMA = Buffer.from(',')
-/** Maximum bytes of a report whose text is kept in memory. For a larger report, each page is written on request. */
+/** For a larger report, each page is written on request. */
 const KEPT_BYTES_MAX = 6_000_000_000
 
 interface Changed {
@@ -30,13 +28,13 @@ export interface Slice {
 export class EventTable {
   readonly rows: number
   readonly #base: BaseRows
-  /** Position of the modification time in each base row. `#stampLength` is its length up to the millisecond. */
+  /** Position of the modification time in each base row. */
   readonly #stampAt: Float64Array
   readonly #stampLength: Float64Array
-  /** Changed rows, in the order of their modification times, which are later than those of all unchanged rows. */
+  /** Changed rows, in the order of their modification times. */
   #changed: Changed[] = []
   readonly #isChanged: Uint8Array
-  /** The text of the unchanged rows in buffers of `BASE_ROWS` rows each. */
+  /** Each buffer has the text of `BASE_ROWS` unchanged rows. */
   readonly #kept: readonly Buffer[]
   #revision = 0
 
@@ -69,7 +67,7 @@ export class EventTable {
     return [Buffer.from('['), ...texts.flatMap((text, n) => (n === 0 ? [text] : [COMMA, text])), Buffer.from(']')]
   }
 
-  /** Changes `count` rows: modification time `nowMs`, and one changed item in each list. Returns their keys. */
+  /** Changes `count` rows, and returns their keys. */
   change(count: number, nowMs: number): number[] {
     this.#revision += 1
     const step = Math.max(1, Math.floor(this.rows / count))
@@ -92,7 +90,7 @@ export class EventTable {
     return Buffer.from(stamped)
   }
 
-  /** Returns the texts of unchanged rows, without the commas between them. `start` counts unchanged rows only. */
+  /** `start` counts unchanged rows only. */
   #unchanged({ first, last }: { first: number; last: number }, start: number, count: number): Buffer[] {
     if (this.#changed.length === 0) return this.#baseTexts(first + start, count)
     const texts: Buffer[] = []
@@ -111,7 +109,6 @@ export class EventTable {
     return count
   }
 
-  /** Returns the texts of `count` unchanged rows, beginning with number `row`. */
   #baseTexts(row: number, count: number): Buffer[] {
     const { starts } = this.#base
     const pieces: Buffer[] = []
@@ -125,7 +122,6 @@ export class EventTable {
     return pieces
   }
 
-  /** Returns the text of rows of one buffer, with their own identifiers and times, separated by commas. */
   #written(row: number, count: number): Buffer {
     const { text, starts } = this.#base
     const base = row % BASE_ROWS
@@ -141,7 +137,7 @@ export class EventTable {
     return bytes
   }
 
-  /** Returns a row's modification time. Rows between two base rows are evenly distributed between their times. */
+  /** Rows between two base rows are evenly distributed in time. */
   #stampOf(row: number): number {
     const { stamps } = this.#base
     const place = (row / this.rows) * BASE_ROWS

@@ -1,7 +1,4 @@
-/**
- * The program of the bench's reporting service: token, pages of events, a way to change rows, and counters. It only
- * finds a slice of bytes and sends it, so that the measured time is that of the reader.
- */
+/** The bench's reporting service. It only sends slices of bytes, so that the measured time is that of the reader. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -38,13 +35,12 @@ function page({ modifiedSince, modifiedUntil, pageNumber = 1, pageSize = 100 }: 
   return body
 }
 
-/** Returns a time in milliseconds. Digits after the millisecond become a fraction. */
+/** Digits after the millisecond become a fraction. */
 function timeOf(text: string): number {
   const micros = /\.\d{3}(\d{1,4})/.exec(text)?.[1] ?? ''
   return Date.parse(text) + Number(`0.${micros}`)
 }
 
-/** Returns the response's body, in pieces. */
 async function answer(request: IncomingMessage): Promise<Buffer[]> {
   const pieces: Buffer[] = []
   for await (const piece of request) pieces.push(piece as Buffer)

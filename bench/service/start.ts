@@ -1,4 +1,4 @@
-/** Starts the bench's service, which ends when the process that has started it ends. */
+/** Starts the bench's service, which ends with its parent process. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -9,14 +9,14 @@ const PROGRAM = fileURLToPath(new URL('program.ts', import.meta.url))
 export interface Service extends AsyncDisposable {
   readonly url: string
   readonly pid: number
-  /** Changes this number of rows, evenly distributed over the report. Returns their keys. */
+  /** Changes rows all over the report, and returns their keys. */
   change(rows: number): Promise<number[]>
   /** Lets the service return no rows until it is called with false. */
   empty(isEmpty: boolean): Promise<void>
   counters(): Promise<{ readonly requests: number; readonly bytes: number }>
 }
 
-/** Starts the service. It waits for `latencyMs` before it sends each response. */
+/** Starts the service, which waits `latencyMs` before each response. */
 export async function startService(flavour: Flavour, rows: number, latencyMs = 0): Promise<Service> {
   const child = fork(PROGRAM, [flavour, String(rows), '0', String(latencyMs)], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],

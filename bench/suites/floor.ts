@@ -1,8 +1,4 @@
-/**
- * Compares a first sync with the least possible cost: download of the same pages, then DuckDB's CREATE TABLE AS over
- * the same rows. Both are measured in alternation. Users wait for the wall time. Processor time is comparable on a busy
- * machine.
- */
+/** Compares a first sync with the least possible cost: a download of the pages, then DuckDB's load of the rows. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'

@@ -1,7 +1,4 @@
-/**
- * Measures the processor time of an idle worker: eight reports every ten seconds, and nothing changes at the service.
- * All processes of the worker count, and the embedded queue is a part of it.
- */
+/** Measures the processor time of an idle worker, with all its processes and the embedded queue. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -13,19 +10,19 @@ import { formatted, type Line, type Suite } from '../measure.ts'
 import { LAUNCHER, processTree } from './worker.ts'
 
 const ROWS = 200
-/** After this time, the first runs have read all rows and trails, and the compilers of V8 are idle. */
+/** The first runs are then over, and V8's compilers are idle. */
 const SETTLED_AFTER_MS = 120_000
 const MEASURED_MS = 120_000
 const GOAL_PERCENT = 2
 /** Linux counts processor time in ticks of ten milliseconds. */
 const TICK_MS = 10
 
-/** Returns the processor time of a process and all its descendants in milliseconds, also of those that have ended. */
+/** Returns the processor time of a process and its descendants, in milliseconds. */
 async function processorMs(pid: number): Promise<number> {
   const pids = await processTree(pid)
   const texts = await Promise.all(pids.map((each) => readFile(`/proc/${each}/stat`, 'utf8').catch(() => '')))
   const ticks = texts.map((text) => {
-    // Fields 14 to 17 of the file: user and system time of the process, and of its children that have ended.
+    // Fields 14 to 17 are the times of the process and of its ended children.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
     return fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0)
   })

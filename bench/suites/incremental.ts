@@ -1,7 +1,4 @@
-/**
- * Measures the cost of a change. The same 1,000 changed rows, with child rows, are synced into a small table and into
- * one a hundred times as large. Also measures the file's growth, and a run that finds nothing.
- */
+/** Measures the cost of a change: 1,000 changed rows are synced into a small table and into a large one. */
 import { type Line, median, type Options, type Suite, formatted } from '../measure.ts'
 import { startTide, type Tide } from '../programs/start.ts'
 import type { Done } from '../programs/tide.ts'
@@ -10,13 +7,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const CHANGED = 1_000
 const SMALL_SHARE = 100
-/**
- * With this short overlap, each run reads the rows of one change. With the default of ten minutes, each run would read
- * the changes of all rounds again.
- */
+/** With the default overlap, each run would read the changes of all rounds again. */
 const OVERLAP = '1s'
-/** Milliseconds to wait between a change and a sync, because the service's clock has whole seconds. */
-const SECOND_MS = 1_100
+/** The service's clock has whole seconds. */
+const NEXT_SECOND_MS = 1_100
 
 interface Place {
   readonly service: Service
@@ -25,7 +19,7 @@ interface Place {
 
 async function changeAndSync({ service, tide }: Place): Promise<Done> {
   await service.change(CHANGED)
-  await sleep(SECOND_MS)
+  await sleep(NEXT_SECOND_MS)
   return tide.order({ do: 'sync', reports: ['events'] })
 }
 
@@ -40,7 +34,7 @@ async function quiet({ tide }: Place): Promise<{ requests: number; ms: number; b
   return { requests, ms, before, after: await books() }
 }
 
-/** Returns DuckDB's memory limit. A load that runs out of memory raises it. */
+/** A load that runs out of memory raises the limit. */
 async function memoryLimit({ tide }: Place): Promise<string> {
   const { rows } = await tide.order({ do: 'rows', sql: `SELECT current_setting('memory_limit') AS limit` })
   return String(rows?.[0]?.['limit'])
@@ -56,7 +50,7 @@ async function run({ rows, rounds }: Options): Promise<Line[]> {
   const small = { service: smallService, tide: smallTide }
   for (const { tide } of [small, large]) await tide.order({ do: 'sync', reports: ['events'] })
   for (const { tide } of [small, large]) await tide.order({ do: 'checkpoint' })
-  // The run after the first sync is not measured, because its window begins before the first sync, which takes minutes.
+  // This run is not measured, because its window begins before the first sync.
   await large.tide.order({ do: 'sync', reports: ['events'] })
   const tick = await quiet(large)
   const files: number[] = []
@@ -73,7 +67,7 @@ async function run({ rows, rounds }: Options): Promise<Line[]> {
     small: median(runs.small.map((done) => done[key])),
   })
   const [wall, processor] = [of('ms'), of('cpuMs')]
-  // Processor time, because wall time grows when other programs run.
+  // Wall time grows when other programs run.
   const ratio = processor.large / processor.small
   const growth = ((files.at(-1) ?? 0) / (files[0] ?? 1) - 1) * 100
   return [

@@ -1,7 +1,4 @@
-/**
- * Measures how long a first sync waits for a service that takes 150 ms for each response. A sync cannot be faster than
- * its least requests allow, nor faster than the same sync without latency. The greater of both times is the bound.
- */
+/** Measures how long a first sync waits for a service that needs 150 ms for each response. */
 import type { ReportName } from '../../schema/index.ts'
 import { startSandbox } from '../../src/sandbox/server.ts'
 import { formatted, type Line, median, type Options, type Suite } from '../measure.ts'
@@ -10,7 +7,7 @@ import { startTide } from '../programs/start.ts'
 const PAGE_ROWS = 500
 const ROWS_MAX = 50_000
 const LATENCY_MS = 150
-/** The number of concurrent requests in the bound. It is fixed, so that a higher setting does not raise the goal. */
+/** Fixed, so that a higher setting does not raise the goal. */
 const CONCURRENCY = 4
 const GOAL = 1.3
 const CURRENCIES = ['EUR']

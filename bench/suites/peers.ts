@@ -1,7 +1,5 @@
 /**
- * Compares Tidemark with other programs on the same service and rows. Measures a first sync of events with two
- * collections, an incremental sync after 1 % of the rows has changed, a first sync from a service that takes 150 ms for
- * each response, and a first sync while rows change all the time. At the end, compares each copy with the service.
+ * Compares Tidemark with other programs on the same service and rows. At the end, compares each copy with the service.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -16,13 +14,13 @@ import { startService } from '../service/start.ts'
 
 const CHANGED_SHARE = 0.01
 const LATENCY_MS = 150
-/** Maximum rows of the syncs that mostly wait: with latency, and while rows change. */
+/** These syncs mostly wait: with latency, and while rows change. */
 const WAITING_ROWS_MAX = 20_000
 const DRIFT_A_SECOND = 50
-/** Milliseconds to wait after the last change, so that the service's clock (whole seconds) is later than it. */
+/** The service's clock has whole seconds. */
 const SETTLED_MS = 2_100
 
-/** The goals against dlt with Parquet files: how many times as fast, and the share of its memory. */
+/** Goals against dlt with Parquet files: how many times as fast, and the share of its memory. */
 const GOALS = { first: 10, incremental: 5, memory: 0.7 }
 
 interface Sync extends PeerRun {
@@ -77,7 +75,7 @@ async function waiting(peer: Peer, rows: number): Promise<Sync> {
   })
 }
 
-/** Runs the program while rows change, then once more without changes, so that it can find rows that it missed. */
+/** Runs the program while rows change, then once more without changes. */
 async function drifting(peer: Peer, rows: number): Promise<Pick<Measured, 'drifting' | 'wrongAfterDrift'>> {
   await using sandbox = await startSandbox({ rows, changesPerSecond: DRIFT_A_SECOND })
   return await inFolder(async (folder) => {
@@ -127,7 +125,7 @@ function linesOf({ name, first, incremental, slow, drifting: drift, wrong, wrong
   ]
 }
 
-/** Compares another program with Tidemark: rows in a second, and peak memory. Only dlt with Parquet has goals. */
+/** Only dlt with Parquet files has goals. */
 function against(ours: Measured, theirs: Measured): Line[] {
   const isGoal = theirs.name === 'dlt'
   const faster = (what: string, key: 'first' | 'incremental' | 'slow' | 'drifting', goal?: number): Line => {

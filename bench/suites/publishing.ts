@@ -1,7 +1,6 @@
 /**
- * Measures the cost of publishing: after a small change, after a run that changed no row, and without any change. Each
- * publication by blocks is followed by a whole copy of the same file. A table that can't be compressed makes the files
- * large. `BENCH_REFLINK` names a folder on a file system with reflink (XFS, Btrfs), in which everything is measured again.
+ * Measures the cost of publishing after a small change, after a run without changes, and without a run. `BENCH_REFLINK`
+ * names a folder on XFS or Btrfs, in which all is measured again.
  */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -16,12 +15,12 @@ import { type Service, startService } from '../service/start.ts'
 const FILES_MB = [100, 1_000, 5_000]
 const ROWS = 5_000
 const BALLAST_COLUMNS = 16
-/** The number of files on the disk: the warehouse, its copy, the retired copy, and some space for the growing files. */
+/** The warehouse, its copy, the retired copy, and space for growth. */
 const COPIES = 4
-const SECOND_MS = 1_100
+const NEXT_SECOND_MS = 1_100
 const [HEADERS_BYTES, BLOCK_BYTES] = [12_288, 262_144]
 const RETIRED = '.published.duckdb.retired'
-/** In smaller files, the fixed part of a publication is most of it: checkpoint, processes, comparison of states. */
+/** In smaller files, the fixed part of a publication is most of it. */
 const GOALS_FROM_MB = 900
 const SHARE_MAX = 0.1
 const WRITES_MAX = 2
@@ -32,7 +31,7 @@ const ballastSql = (mb: number, offset: number): string => {
   return `SELECT ${columns.join(', ')} FROM range(${rows}) t(i)`
 }
 
-/** Makes the file larger by `mb`. Commits piece by piece, so that memory does not grow. */
+/** Commits piece by piece, so that memory does not grow. */
 async function grow(tide: Tide, mb: number): Promise<void> {
   const piece = Math.min(mb, 250)
   await tide.order({ do: 'rows', sql: `CREATE TABLE IF NOT EXISTS main.ballast AS ${ballastSql(0, 0)}` })
@@ -41,7 +40,6 @@ async function grow(tide: Tide, mb: number): Promise<void> {
   await tide.order({ do: 'checkpoint' })
 }
 
-/** Returns a digest of each block of a file. */
 async function digestsOf(path: string): Promise<string[]> {
   await using file = await open(path)
   const block = Buffer.alloc(BLOCK_BYTES)
@@ -59,9 +57,8 @@ interface Place {
   readonly folder: string
 }
 
-/** Publishes once by blocks. Returns the time, the bytes that were written, and the blocks that changed in the copy. */
 async function byBlocks({ tide, folder }: Place) {
-  // What the checkpoint writes into the warehouse is no part of the publication.
+  // The checkpoint is no part of the publication.
   await tide.order({ do: 'checkpoint' })
   const retired = join(folder, RETIRED)
   const before = existsSync(retired) ? await digestsOf(retired) : []
@@ -77,7 +74,7 @@ async function publishing(place: Place, rounds: number) {
   let fileMb = 0
   const nextRun = async (rows: number) => {
     if (rows > 0) await service.change(rows)
-    await sleep(SECOND_MS)
+    await sleep(NEXT_SECOND_MS)
     fileMb = (await tide.order({ do: 'sync', reports: ['events'] })).fileMb
   }
   for (const _ of [1, 2]) {

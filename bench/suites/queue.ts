@@ -1,8 +1,4 @@
-/**
- * Measures the time from a tick to committed rows. A worker with production settings runs on Redis and on the embedded
- * store, while rows change all the time. The time of the tick is computed from the schedule. The time of the end is in
- * the log line after the commit.
- */
+/** Measures the time from a tick to committed rows, on Redis and on the embedded store. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -21,11 +17,10 @@ const EVERY_MS = 2_000
 const RUNS = 20
 const ROWS = 2_000
 const CHANGES_A_SECOND = 20
-/** The number of runs at the start that are not measured: they read everything, compile code and open files. */
+/** The first runs read everything, compile code and open files. */
 const WARM_UP = 3
 
 interface Ended {
-  /** The time of the log line that reports the end of the run. */
   readonly time: string
   readonly ms: number
 }
@@ -42,10 +37,7 @@ async function runsOf(worker: ReturnType<typeof spawn>): Promise<Ended[]> {
   return runs
 }
 
-/**
- * Returns the milliseconds from the last tick before the run to the run's end. The schedule delays the ticks of events
- * by `offset` (jobs/schedule/schedule.ts).
- */
+/** Returns the milliseconds from the last tick before the run to the run's end. */
 function sinceTick({ time, ms }: Ended): number {
   const offset = Math.floor((0.5 / reportNames.length) * EVERY_MS)
   const ended = Date.parse(time)

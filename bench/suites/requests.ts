@@ -1,7 +1,6 @@
 /**
- * Compares the number of fetched pages with the least possible number. The sandbox's rows become denser towards the
- * present, and after a bulk import many rows have one instant. Measures without changes, and while rows change. The
- * changes follow the requests, not the clock, so that a busy machine counts the same requests.
+ * Compares the number of fetched pages with the least possible number. Changes follow the requests, not the clock, so
+ * that a busy machine counts the same requests.
  */
 import { type SandboxOptions, startSandbox, type WorldReport } from '../../src/sandbox/server.ts'
 import { type Line, type Options, type Suite, formatted } from '../measure.ts'
@@ -10,7 +9,7 @@ import { startTide } from '../programs/start.ts'
 const PAGE_ROWS = 500
 const ROWS_MAX = 100_000
 const REPORTS = ['events', 'enquiries', 'automated_bookings', 'office_reservations', 'merf_submissions'] as const
-/** After this number of requests, one row of one of the six reports changes: 25 a second at 50 requests a second. */
+/** At 50 requests a second, 25 rows change. */
 const REQUESTS_A_CHANGE = 2
 const QUIET_MAX = 1.1
 const DRIFTING_MAX = 1.5

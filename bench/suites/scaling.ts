@@ -1,7 +1,4 @@
-/**
- * Measures what more workers of one lake bring: a backfill of one report, and the first sync of eight reports side by
- * side. The catalogue is in PostgreSQL, the queue in Redis, and the service takes 150 ms for each response.
- */
+/** Measures what more workers of one lake bring, for a backfill and for the first sync of eight reports. */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -23,9 +20,9 @@ import { LAUNCHER } from './worker.ts'
 
 const WORKERS = [1, 2, 4]
 const LATENCY_MS = 150
-/** With the default of 128 MB, DuckDB runs out of memory when it writes a window of 30,000 rows as Parquet. */
+/** With 128 MB, DuckDB cannot write a window of 30,000 rows as Parquet. */
 const MEMORY = '512MB'
-/** Rows of events in the measurement of eight reports. Each of them and each enquiry has an audit trail of its own. */
+/** Each event and each enquiry has its own audit trail. */
 const REPORT_ROWS = 4_000
 const START = '2020-01-01'
 const LOOK_EVERY_MS = 200
@@ -47,20 +44,19 @@ interface ServiceProcess {
 
 interface Measurement {
   readonly workers: number
-  /** Number of workers that have loaded rows. */
   readonly active: number
   readonly seconds: number
   readonly rows: number
   readonly workerSeconds: number
   readonly postgresSeconds: number
   readonly serviceSeconds: number
-  /** Average number of cores that workers, PostgreSQL and service use. */
+  /** Cores that workers, PostgreSQL and service use on average. */
   readonly cores: number
   readonly requests: number
-  /** The largest resident memory of one worker. */
+  /** The peak memory of one worker. */
   readonly peakMb: number
   readonly snapshots: number
-  /** Transactions of the catalogue that were rolled back: each try of a commit ends one, and each lost try another. */
+  /** Each try of a commit rolls back one transaction, and each lost try another. */
   readonly rollbacks: number
   readonly catalogueMb: number
   readonly filesMb: number
@@ -69,11 +65,11 @@ interface Measurement {
 interface Work {
   readonly served: ServiceProcess
   readonly settings: object
-  /** Each waits until a part of the work is done. It returns the rows since the start. */
+  /** Each waits for a part of the work, and returns the rows since the start. */
   readonly parts: readonly ((lake: Lake) => Promise<number>)[]
   /** Waits after the start of the workers, before the measurement. */
   readonly prepare?: (lake: Lake) => Promise<void>
-  /** Throws if the lake lacks rows. Runs after the measurement. */
+  /** Throws if the lake lacks rows. */
   readonly check?: (lake: Lake) => Promise<void>
 }
 
@@ -99,7 +95,7 @@ async function query<T>(url: string, sql: string): Promise<T> {
   return rows[0] as T
 }
 
-/** Returns the process of the server, which is the parent of the process of each connection. */
+/** The server is the parent of each connection's process. */
 async function postmasterOf(url: string): Promise<number> {
   const client = new Client({ connectionString: url })
   await client.connect()
@@ -109,7 +105,6 @@ async function postmasterOf(url: string): Promise<number> {
   return pid
 }
 
-/** Does the work with this number of workers on a new lake. Measures from the start to the end of each part. */
 async function measured({ postgres, postgresPid, redis }: Machine, count: number, work: Work): Promise<Measurement[]> {
   await redis.tell('FLUSHALL')
   const catalogue = await postgres.newDatabase()
@@ -176,7 +171,7 @@ const off = (...on: readonly string[]) =>
 const command = async ({ folder, env }: Lake, ...args: readonly string[]) =>
   (await promisify(execFile)(process.execPath, [LAUNCHER, ...args], { cwd: folder, env, maxBuffer: 2 ** 26 })).stdout
 
-/** A backfill of all rows of one report without collections. The lake is empty before. */
+/** Backfills one report without collections into an empty lake. */
 async function backfills(machine: Machine, rows: number): Promise<readonly Measurement[]> {
   await using service = await startService('none', rows, LATENCY_MS)
   const served = { url: service.url, pid: service.pid, requests: async () => (await service.counters()).requests }
@@ -205,7 +200,7 @@ async function backfills(machine: Machine, rows: number): Promise<readonly Measu
   return all
 }
 
-/** The first sync of eight reports: until six of them are read, and until each record was asked for its audit trail. */
+/** `six` ends before the audit trails are read. */
 async function eightReports(machine: Machine): Promise<Readonly<Record<'six' | 'eight', readonly Measurement[]>>> {
   const settings = {
     defaults: { every: '1h', reconcile_every: 'never' },
@@ -239,7 +234,7 @@ async function eightReports(machine: Machine): Promise<Readonly<Record<'six' | '
   return { six, eight }
 }
 
-/** Starts the sandbox as a process of its own, so that its processor time is separate. */
+/** A separate process has its own processor time. */
 async function startSlowSandbox(): Promise<ServiceProcess & AsyncDisposable> {
   const args = ['sandbox', '--port', '0', '--rows', String(REPORT_ROWS), '--fault', `slow:${LATENCY_MS}`, '--json']
   const child = spawn(process.execPath, [LAUNCHER, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -257,7 +252,6 @@ async function startSlowSandbox(): Promise<ServiceProcess & AsyncDisposable> {
   }
 }
 
-/** Returns how many cores are busy and how many requests are in flight on average. */
 function loadOf({ cores, requests, seconds }: Measurement): string {
   const inFlight = (requests * LATENCY_MS) / 1_000 / seconds
   return `${formatted(cores)} of ${availableParallelism()} cores are busy, ${formatted(inFlight, 1)} requests in flight`

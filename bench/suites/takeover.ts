@@ -1,7 +1,5 @@
 /**
- * Measures how long readers wait after a worker is killed in the middle of a run. On Redis and PostgreSQL, a standby
- * takes over, and a second one when the first standby is killed in its run, too. On the embedded queue, which has no
- * standby, the worker is restarted.
+ * Measures how long readers wait after a worker is killed in a run. A standby takes over, or the worker is restarted.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,14 +18,14 @@ import { type Line, median, type Suite, formatted } from '../measure.ts'
 
 interface Case {
   readonly queue: string
-  /** Number of workers that wait for the lock. Each but the last is killed, too. */
+  /** Workers that wait for the lock. */
   readonly standbys: number
   readonly goalMs: number
 }
 
 const LAUNCHER = fileURLToPath(new URL('../../bin/tidemark.js', import.meta.url))
 const ROWS = 500
-/** Time of each response after the first sync. Each run then takes about a second, so that the kill is in a run. */
+/** A run then takes about a second, so that the kill is in a run. */
 const RESPONSE_MS = 300
 const EVERY_S = 2
 const ROUNDS = 3
@@ -46,7 +44,7 @@ async function until(isDone: () => Promise<boolean> | boolean): Promise<number> 
   return performance.now() - startedAt
 }
 
-/** Returns the newest modification time of an event in the published copy; an empty text while there is no copy. */
+/** Returns an empty text while there is no copy. */
 async function newestPublished(path: string): Promise<string> {
   try {
     const database = await DuckDBInstance.create(path, { access_mode: 'READ_ONLY' })
@@ -65,7 +63,7 @@ async function startWorker(folder: string): Promise<ChildProcess> {
   return spawn(process.execPath, [LAUNCHER, 'worker'], { cwd: folder, env, stdio: 'ignore' })
 }
 
-/** Returns the process that holds the lock of the file, from the kernel's table of locks. */
+/** Reads the kernel's table of locks. */
 async function ownerOf(path: string): Promise<number> {
   const { ino } = await stat(path)
   const lock = (await readFile('/proc/locks', 'utf8')).split('\n').find((line) => line.includes(`:${ino} `))
@@ -78,10 +76,7 @@ async function end(worker: ChildProcess, signal: 'SIGKILL' | 'SIGTERM'): Promise
   await ended
 }
 
-/**
- * Kills the worker in the middle of a run that reads an edit, and then each standby but the last in its own run.
- * Returns the time from the last kill until the next worker's effect.
- */
+/** Kills the worker in a run, and then each standby but the last in its own run. */
 async function takeOverMs(queue: string, standbys: number): Promise<number> {
   await using sandbox = await startSandbox({ rows: ROWS })
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-takeover-'))

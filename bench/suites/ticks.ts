@@ -1,7 +1,4 @@
-/**
- * Measures one tick: a run that stores 40 changed rows with child rows, its statements, and the run after it, which reads
- * the same rows again and finds no change. The incremental suite measures 1,000 rows into tables of two sizes.
- */
+/** Measures one tick: a run that stores 40 changed rows, and the next run, which finds no change. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Line, type Options, type Suite, formatted, median } from '../measure.ts'
 import type { Done } from '../programs/tide.ts'
@@ -11,10 +8,10 @@ import { startService } from '../service/start.ts'
 
 const CHANGED = 40
 const TABLE_ROWS = 20_000
-/** With these short times, each run reads the rows of one change only. */
+/** Each run then reads the rows of one change only. */
 const SHORT = { overlap: '1s', settle: '1s' }
-/** Milliseconds to wait between a change and a sync, because the service's clock has whole seconds. */
-const SECOND_MS = 2_100
+/** The service's clock has whole seconds. */
+const NEXT_SECOND_MS = 2_100
 const TICK_GOAL_MS = 150
 
 interface Ticks {
@@ -30,11 +27,11 @@ async function measureTicks(flavour: Flavour, rounds: number): Promise<Ticks> {
   await tide.order({ do: 'checkpoint' })
   const ticks = { changed: [] as Done[], quiet: [] as Done[] }
   for (let n = -1; n < rounds; n += 1) {
-    await sleep(SECOND_MS)
+    await sleep(NEXT_SECOND_MS)
     await service.change(CHANGED)
-    await sleep(SECOND_MS)
+    await sleep(NEXT_SECOND_MS)
     const changed = await sync()
-    await sleep(SECOND_MS)
+    await sleep(NEXT_SECOND_MS)
     const quiet = await sync()
     // The first round fills caches.
     if (n >= 0) {

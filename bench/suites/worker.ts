@@ -1,7 +1,4 @@
-/**
- * Measures the memory of a whole worker on the embedded queue, with all its processes: the launcher, the worker and the
- * children that copy files. Measures the first start, which creates the queue, and a later one.
- */
+/** Measures the memory of a whole worker on the embedded queue, with all its processes. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -16,7 +13,7 @@ import type { Line, Suite } from '../measure.ts'
 export const LAUNCHER = fileURLToPath(new URL('../../bin/tidemark.js', import.meta.url))
 const ROWS = 500
 const SAMPLE_EVERY_MS = 30
-/** After this time, all reports are synchronized and published, and the compilers of V8 are idle. */
+/** All reports are then published, and V8's compilers are idle. */
 const SETTLED_AFTER_MS = 25_000
 const PEAK_GOAL_MB = 450
 const STEADY_GOAL_MB = 300
@@ -25,11 +22,11 @@ const START_GOAL_MS = 3_000
 interface Start {
   readonly peakMb: number
   readonly steadyMb: number
-  /** Time from the start of the process to the worker's first line, which follows the opening of the queue. */
+  /** Time from the start of the process to the worker's first log line. */
   readonly readyMs: number
 }
 
-/** Returns the process and all its descendants. */
+/** Returns the process and its descendants. */
 export async function processTree(pid: number): Promise<number[]> {
   const tasks = await readdir(`/proc/${pid}/task`).catch(() => [])
   const lists = await Promise.all(
@@ -39,7 +36,7 @@ export async function processTree(pid: number): Promise<number[]> {
   return [pid, ...(await Promise.all(children.map(processTree))).flat()]
 }
 
-/** Returns the memory of all processes in MB. Counts a page that several processes share once (proportional set size). */
+/** A page that several processes share counts once. */
 async function treeMb(pid: number): Promise<number> {
   const pids = await processTree(pid)
   const texts = await Promise.all(pids.map((each) => readFile(`/proc/${each}/smaps_rollup`, 'utf8').catch(() => '')))

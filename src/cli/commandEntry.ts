@@ -1,4 +1,4 @@
-/** The parts of an entry in the list of commands: options, and parsers whose errors name the expected form. */
+/** The form of an entry in the list of commands. */
 import { InvalidArgumentError, Option } from 'commander'
 import { parseDuration } from '../config/units.ts'
 import { type Instant, parseInstant } from '../instant.ts'

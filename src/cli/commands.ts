@@ -1,4 +1,4 @@
-/** All commands: syntax, help and actions. An action is imported only when its command runs: imports are slow. */
+/** All commands: syntax, help and actions. An action is imported only when its command runs. */
 import type { Command } from 'commander'
 import type { Config } from '../config/config.ts'
 import type { Override } from '../config/environment.ts'

@@ -1,4 +1,4 @@
-/** Adds `npx` and `--config` to commands in messages if the user typed them, so that users can paste the commands. */
+/** Completes commands in messages, so that users can paste them. */
 import type { Output, Shell } from './shell.ts'
 
 /** Standard output of these commands is data, which must not change. */

@@ -1,4 +1,4 @@
-/** Prints a query's result. A table, for people, has a limited size. CSV and JSON, for programs, have all rows. */
+/** Prints a query's result: as a table for people, as CSV or JSON for programs. */
 import { type Cell, jsonOf } from '../warehouse/database/cells.ts'
 import type { TakeRows } from '../warehouse/database/duckdb.ts'
 import { type Warrant, warrantText } from '../reader/warrants.ts'

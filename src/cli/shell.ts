@@ -1,4 +1,4 @@
-/** The outputs, environment and clock of a command. `out` receives only results, so that no log ends up in a pipe. */
+/** The outputs, environment and clock of a command. `out` receives only results. */
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Stop } from './stop.ts'

@@ -1,4 +1,4 @@
-/** Stops the program. The first signal, such as SIGINT, aborts all work. The second signal ends the process at once. */
+/** Stops the program. The first signal aborts all work, and the second ends the process. */
 import { constants } from 'node:os'
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'

@@ -1,4 +1,4 @@
-/** Building blocks of the configuration schema: checked text, sizes, lists without duplicates, typed filters. */
+/** Building blocks of the configuration schema. */
 import { z } from 'zod'
 import { formatInstant, type Instant, parseInstant } from '../instant.ts'
 import { instantProblem, type Check } from './checks.ts'

@@ -1,4 +1,4 @@
-/** Explains validation errors to an operator: the wrong key, the allowed values and the key that was probably meant. */
+/** Explains validation errors to an operator: the wrong key, and what is allowed. */
 import { z } from 'zod'
 import { pathText, type Finding, type Path } from './problems.ts'
 import { rawConfig } from './raw.ts'

@@ -1,4 +1,4 @@
-/** Runs in a thread: imports declaration files and sends the declarations, which are plain data, to the main thread. */
+/** Runs in a thread: imports declaration files, and sends the declarations to the main thread. */
 import { spawnSync } from 'node:child_process'
 import { registerHooks } from 'node:module'
 import { pathToFileURL } from 'node:url'

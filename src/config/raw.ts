@@ -1,4 +1,4 @@
-/** The schema of `tidemark.yaml`. Unknown keys are errors. The JSON Schema for editors is generated from it. */
+/** The schema of `tidemark.yaml`. The JSON Schema for editors is generated from it. */
 import { z } from 'zod'
 import { Report, reportNames, reports } from '../../schema/index.ts'
 import {

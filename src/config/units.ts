@@ -1,4 +1,4 @@
-/** Parses durations and sizes as people write them, such as `90s` and `256MB`. Suggests values for `overlap`. */
+/** Parses durations and sizes, such as `90s` and `256MB`. */
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../instant.ts'
 
 const MS_PER = { ms: 1, s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS } as const

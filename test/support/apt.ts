@@ -1,8 +1,8 @@
 /** Installs what the tests need on a machine with Debian's packages. */
 
-/** After the start of a machine, its own updates may use Debian's lock for a while. */
+/** After its start, a machine may use Debian's lock for a while. */
 const LOCK_WAIT_S_MAX = 300
 
-/** Returns a shell command that installs the packages and waits for other installations. */
+/** Returns a shell command that installs the packages. */
 export const installing = (...packages: readonly string[]): string =>
   `apt-get update && apt-get -o DPkg::Lock::Timeout=${LOCK_WAIT_S_MAX} install -y --no-install-recommends ${packages.join(' ')}`

@@ -1,7 +1,4 @@
-/**
- * Gives every test run a real Chromium: one on the PATH, or one that is installed first. Where neither is possible, the
- * run fails and prints the command that installs it; it never skips tests.
- */
+/** Installs Chromium for a test run if there is none. Without Chromium, the run fails: tests are never skipped. */
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { TestProject } from 'vitest/node'
@@ -10,7 +7,6 @@ import { programOnPath } from './programsOnPath.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** The program of a Chromium. */
     chromium: string
   }
 }

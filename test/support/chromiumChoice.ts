@@ -1,7 +1,4 @@
-/**
- * Decides where the browser tests get their Chromium from, by what this machine has. Pure. No decision leads to skipped
- * tests.
- */
+/** Decides where the browser tests get their Chromium from. No decision leads to skipped tests. */
 import { installing } from './apt.ts'
 
 export interface BrowserMachine {
@@ -16,7 +13,7 @@ export type ChromiumChoice =
   | { readonly way: 'install' }
   | { readonly way: 'none'; readonly message: string }
 
-/** Names under which distributions and vendors install it. The shell alone uses half the processor time. */
+/** The headless shell needs half the processor time. */
 export const CHROMIUM_NAMES = [
   'chromium-headless-shell',
   'chromium',
@@ -25,7 +22,7 @@ export const CHROMIUM_NAMES = [
   'google-chrome-stable',
 ] as const
 
-/** Debian has the shell as a package, Ubuntu does not. */
+/** Debian has the headless shell as a package, Ubuntu does not. */
 export const INSTALL_CHROMIUM = `${installing('chromium-headless-shell', 'fonts-dejavu-core')} || ${installing('chromium', 'fonts-dejavu-core')}`
 
 export function chooseChromium({ found, mayInstall }: BrowserMachine): ChromiumChoice {

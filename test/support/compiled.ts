@@ -1,7 +1,4 @@
-/**
- * Where processes of tests keep compiled code, so that none compiles the program again. As a setup file, it also does
- * this for the processes that the code under test starts.
- */
+/** Stores compiled code for the processes of tests, so that none compiles the program again. */
 import { enableCompileCache } from 'node:module'
 import path from 'node:path'
 import { ROOT } from '../rules/source.ts'

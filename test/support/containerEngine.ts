@@ -1,4 +1,4 @@
-/** Ends a run of container tests with one clear line if there is no container engine; it never skips tests. */
+/** Fails the container tests with one clear line if there is no container engine. */
 import { hasDockerEngine } from './redis.ts'
 
 export default async function setup(): Promise<void> {

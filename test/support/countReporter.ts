@@ -1,10 +1,8 @@
-/**
- * Ends a test run with the plain line `N passed, N failed, N skipped`, which needs no knowledge of the runner to read.
- */
+/** Ends a test run with the line `N passed, N failed, N skipped`. */
 import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node'
 
 export default class CountReporter implements Reporter {
-  /** `long` or `!long` where only these tests are chosen. */
+  /** `long` or `!long` if only these tests are chosen. */
   #filter: string | undefined
 
   onInit(vitest: Vitest): void {
@@ -19,7 +17,7 @@ export default class CountReporter implements Reporter {
     console.log(`${count('passed')} passed, ${count('failed') + brokenFiles} failed, ${count('skipped')} skipped`)
   }
 
-  /** The runner reports tests that a filter leaves to the other command as skipped. */
+  /** The runner reports tests as skipped if a filter leaves them out. */
   #isChosen({ tags }: TestCase): boolean {
     return this.#filter === undefined || tags.includes('long') === (this.#filter === 'long')
   }

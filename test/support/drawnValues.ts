@@ -1,7 +1,4 @@
-/**
- * Makes the property tests draw the same values on each run, so that a change fails for what it changed.
- * TIDEMARK_TEST_SEED=random draws others, a number repeats a failed run (docs/TESTING.md).
- */
+/** Makes the property tests draw the same values on each run (docs/TESTING.md). */
 import * as fc from 'fast-check'
 
 const chosen = process.env['TIDEMARK_TEST_SEED'] ?? '1'

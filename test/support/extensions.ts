@@ -1,7 +1,6 @@
 /**
- * DuckDB's extensions for the tests in test/lake: from TIDEMARK_EXTENSIONS, or downloaded once as wheels for exactly
- * our version of DuckDB. On Debian, pip and PostgreSQL are installed if they are missing. Where that is impossible, the
- * run fails with one clear line; it never skips tests.
+ * DuckDB's extensions for the tests in test/lake: from TIDEMARK_EXTENSIONS, or downloaded once. Without them, the run
+ * fails: tests are never skipped.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync } from 'node:fs'
@@ -24,7 +23,7 @@ export default async function setup(): Promise<void> {
   process.env['TIDEMARK_EXTENSIONS'] = folder
 }
 
-/** Installs PostgreSQL for the lake's catalogue, and pip, which downloads the extensions. */
+/** The lake needs PostgreSQL, and pip downloads the extensions. */
 function installMissing(): void {
   const missing = [
     ...(findPostgres() === undefined ? ['postgresql'] : []),
@@ -47,7 +46,6 @@ function hasPip(): boolean {
   }
 }
 
-/** Returns the folder of the extensions. */
 export const extensionsFolder = (): string => process.env['TIDEMARK_EXTENSIONS'] ?? ''
 
 async function fetched(): Promise<string> {

@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../../src/clock.ts'
 import { plusMs } from '../../src/instant.ts'
 
 export interface ForwardClock extends Clock {
-  /** Moves both the wall clock and the monotonic clock forward. */
+  /** Moves the wall clock and the monotonic clock forward. */
   pass(ms: number): void
 }
 

@@ -1,4 +1,4 @@
-/** Reads from a warehouse what tests often need: the mark, and the number of rows that are not deleted. */
+/** Reads the mark and the number of rows that are not deleted from a warehouse. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../../src/instant.ts'
 import type { Warehouse } from '../../src/warehouse/warehouse.ts'
@@ -7,7 +7,7 @@ interface Held {
   readonly warehouse: Warehouse
 }
 
-/** Returns the mark up to which a scope of the report (a currency, a record, or '') was read. */
+/** Returns the mark of a scope of the report: a currency, a record, or ''. */
 export async function markOf({ warehouse }: Held, report: ReportName, scope = ''): Promise<Instant | undefined> {
   const [row] = await warehouse.rows<{ value: Instant }>(
     `SELECT epoch_us(value) AS value FROM tidemark.marks
@@ -16,7 +16,7 @@ export async function markOf({ warehouse }: Held, report: ReportName, scope = ''
   return row?.value
 }
 
-/** Returns the number of rows of a scope (a currency, or '') that are not deleted. */
+/** Returns the number of rows that are not deleted. */
 export async function liveRows({ warehouse }: Held, report: ReportName, scope = ''): Promise<number> {
   const inScope = scope === '' ? '' : ` AND target_currency = '${scope}'`
   const [row] = await warehouse.rows<{ rows: number }>(

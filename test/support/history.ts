@@ -1,6 +1,4 @@
-/**
- * Checks what must always be true of history: its open versions are the table, and no moment has two versions of a row.
- */
+/** Checks history: its open versions are the table, and no two versions of a row overlap. */
 import { reportOf, type ReportName } from '../../schema/index.ts'
 import { tableOf } from '../../schema/tables.ts'
 import type { Tide } from './tide.ts'
@@ -10,7 +8,7 @@ const tablesOf = (report: ReportName): string[] => {
   return [table.name, ...table.children.map(({ name }) => name)]
 }
 
-/** Returns the tables of the report whose open versions differ from their rows. */
+/** Returns the tables whose open versions differ from their rows. */
 export async function disagreeing({ warehouse }: Pick<Tide, 'warehouse'>, report: ReportName): Promise<string[]> {
   const found: string[] = []
   for (const table of tablesOf(report)) {

@@ -1,7 +1,4 @@
-/**
- * Chooses the warehouse of a test: a DuckDB file, or the lake that TIDEMARK_TEST_LAKE names (vitest.config.ts), so that
- * the same tests check both.
- */
+/** Chooses a DuckDB file or the lake in TIDEMARK_TEST_LAKE, so that the same tests check both. */
 import { join } from 'node:path'
 import { afterAll } from 'vitest'
 import { BUCKET, type ObjectStorage, startStorage, STORAGE_ENV } from './objectStorage.ts'
@@ -10,7 +7,6 @@ import { type PostgresServer, startPostgresHere } from './postgresServer.ts'
 let server: Promise<PostgresServer> | undefined
 let storage: Promise<ObjectStorage> | undefined
 
-/** Returns the variables that such a warehouse needs. */
 export const warehouseEnv = (): Readonly<Record<string, string>> =>
   process.env['TIDEMARK_TEST_LAKE'] === 'storage' ? STORAGE_ENV : {}
 

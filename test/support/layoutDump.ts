@@ -1,11 +1,10 @@
-/** Converts a warehouse to one SQL text and back. Files of earlier layouts are stored in this form for tests. */
+/** Converts a warehouse to one SQL text and back. Tests keep earlier layouts as such texts. */
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
 
 const MEMORY = '256MB'
 
-/** Returns the SQL text of a warehouse of that layout. */
 export const fileOf = (layout: number) => path.join(import.meta.dirname, '../fixtures', `layout${layout}.sql`)
 
 interface Made {
@@ -17,9 +16,7 @@ interface Made {
 const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`
 const literal = (value: string | null): string => (value === null ? 'NULL' : `'${value.replaceAll("'", "''")}'`)
 
-/**
- * Returns schemas, tables and every row, each value as text. Views are left out, since each opening creates them again.
- */
+/** Leaves out views, because each opening creates them again. */
 export async function dumpOf(path: string): Promise<string> {
   await using database = await Database.open(path, { readOnly: true, memory: MEMORY })
   const tables = await database.rows<Made>(
@@ -37,10 +34,9 @@ export async function dumpOf(path: string): Promise<string> {
   return `${lines.join('\n')}\n`
 }
 
-/** Creates the file from its dump. */
 export async function restore(dump: string, path: string): Promise<void> {
   await using database = await Database.open(path, { memory: MEMORY })
-  // One statement per line; values contain no line break, since JSON escapes them.
+  // Each line is one statement, because JSON escapes line breaks.
   for (const statement of (await readFile(dump, 'utf8')).split('\n')) {
     if (statement !== '' && !statement.startsWith('--')) await database.run(statement)
   }

@@ -1,7 +1,6 @@
 /**
- * Starts the test files that take longest first, so that no worker is still busy with a long file when the others have
- * none left. The tables in docs/TESTING.md contain the times. Vitest's own order is by the size of a file, or by the
- * times of the last command, which can be those of the other tests in the same file.
+ * Starts the longest test files first, so that all workers end at about the same time. The tables in docs/TESTING.md
+ * contain the times.
  */
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
@@ -12,14 +11,14 @@ const PAGE = path.join(ROOT, 'docs/TESTING.md')
 
 export type Kind = 'short' | 'long'
 
-/** Returns the seconds of the files in the table of `npm test` or of `npm run test:long`. */
+/** Returns the seconds of the files in a table of docs/TESTING.md. */
 export function timesOf(kind: Kind): Map<string, number> {
   const [, table = ''] = readFileSync(PAGE, 'utf8').split(new RegExp(`<!-- times of ${kind} tests: (?:begin|end) -->`))
   const rows = table.matchAll(/^\| (test\/\S+\.test\.ts) \| \d+ \| (\d+) \|/gm)
   return new Map(Array.from(rows, ([, file = '', seconds]) => [file, Number(seconds)]))
 }
 
-/** Returns the files in their order, but those with times first, longest first. Files of a project stay together. */
+/** Returns the longest files first. Files of a project stay together. */
 export function longestFirst<File>(
   files: readonly File[],
   of: { readonly name: (file: File) => string; readonly project: (file: File) => string; readonly kind: Kind },

@@ -1,11 +1,8 @@
-/** Compares a sent value with a stored one: numbers to the last digit, times to the microsecond. */
+/** Compares a sent value with a stored one: numbers exactly, times to the microsecond. */
 import { canonical } from '../../src/cli/certify/compare.ts'
 import { parseInstant } from '../../src/instant.ts'
 
-/**
- * Returns whether `held` is the value that a column of this type stores for a scalar in JSON (docs/TABLES.md, Values). If
- * the type does not take the scalar, no value is: `_extra` or `_payload` must contain it.
- */
+/** Returns whether a column of this type stores the scalar as `held` (docs/TABLES.md, Values). */
 export function isHeldAs(sent: string, held: string | null, type: string): boolean {
   const isText = sent.startsWith('"')
   const text = isText ? (JSON.parse(sent) as string) : sent
@@ -22,5 +19,5 @@ export function isHeldAs(sent: string, held: string | null, type: string): boole
 
 const BOOLEANS: Partial<Record<string, string>> = { true: 'true', 1: 'true', false: 'false', 0: 'false' }
 
-/** Two forms of numbers are allowed in texts and not in JSON: +1 and .5. */
+/** A text may have the numbers +1 and .5, JSON may not. */
 const withoutPlus = (text: string): string => text.replace(/^\+/, '').replace(/^(-?)\./, '$10.')

@@ -1,6 +1,6 @@
 /**
- * An S3-compatible server for the tests of lakes: versitygw, which serves a folder. It is taken from the PATH, or built
- * once with Go. Where both are impossible, the test run fails with one clear line; it never skips tests.
+ * An S3-compatible server for the tests of lakes: versitygw from the PATH, or built once with Go. Without it, the run
+ * fails: tests are never skipped.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
@@ -17,13 +17,13 @@ const BUILT = join(ROOT, 'node_modules/.cache/versitygw')
 const START_MS_MAX = 60_000
 
 export const BUCKET = 'lake'
-/** The access to the started servers. Other text than `s3cret-marked-hunter3` is refused. */
+/** The access keys of the started servers. */
 export const STORAGE_ENV = { AWS_ACCESS_KEY_ID: 'tide', AWS_SECRET_ACCESS_KEY: 's3cret-marked-hunter3' } as const
 
 export interface ObjectStorage extends AsyncDisposable {
   readonly port: number
   readonly endpoint: string
-  /** The folder in which the objects of the bucket are files. */
+  /** Each object of the bucket is a file in this folder. */
   readonly files: string
   /** Kills the server. Its objects stay. */
   stop(): Promise<void>
@@ -32,7 +32,7 @@ export interface ObjectStorage extends AsyncDisposable {
 
 const find = (): string | undefined => programOnPath('versitygw', [BUILT, join(homedir(), 'go/bin')])
 
-/** Builds the server where there is none. Part of the setup of the tests in test/lake. */
+/** Builds the server if there is none. */
 export function needStorage(): void {
   if (find() !== undefined) return
   const go = programOnPath('go', ['/usr/local/go/bin'])
@@ -56,7 +56,7 @@ export interface StorageOptions {
   readonly flags?: readonly string[]
 }
 
-/** Starts a server with one empty bucket, on loopback. */
+/** Starts a server with one empty bucket. */
 export async function startStorage({ root, flags = [] }: StorageOptions = {}): Promise<ObjectStorage> {
   const folder = root ?? (await mkdtemp(join(tmpdir(), 'tidemark-storage-')))
   const files = join(folder, BUCKET)

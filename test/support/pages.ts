@@ -1,4 +1,4 @@
-/** Scans pages in tests: from text to staged lines, parsed as JavaScript values. */
+/** Scans pages in tests, and parses the staged lines. */
 import { ObjectCatalog } from '../../src/staging/catalog.ts'
 import { type ScannedPage, scanPage, type ScanPlan } from '../../src/staging/scanPage.ts'
 import { ORDINAL_FIELD, SHAPE_FIELD } from '../../src/plan/stagedNames.ts'
@@ -9,7 +9,7 @@ export interface Scanned extends ScannedPage {
   readonly catalog: ObjectCatalog
 }
 
-/** What a scan needs in addition to the bytes. `collections`: the declared ones. */
+/** A scan needs these in addition to the bytes. */
 export interface ScanGiven extends Partial<ScanPlan> {
   readonly collections?: readonly string[]
 }
@@ -25,13 +25,10 @@ export const linesOf = (page: ScannedPage): string[] => page.lines(0).toString('
 
 export type StagedRow = Record<string, unknown>
 
-/** Returns the staged rows. Numbers that are staged as text have their mark. */
+/** Returns the staged rows. Numbers that are staged as text keep their mark. */
 export const rowsOf = (page: ScannedPage): StagedRow[] => linesOf(page).map((line) => JSON.parse(line) as StagedRow)
 
-/**
- * Returns the staged rows under their fields' original names, without the two leading numbers, with marked numbers as
- * JavaScript numbers.
- */
+/** Returns the staged rows under their fields' names, with JavaScript numbers. */
 export function valuesOf(page: Scanned): StagedRow[] {
   const names = new Map(page.catalog.fields.map(({ stagedName, name }) => [stagedName, name]))
   return linesOf(page).map((line) => {

@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL server for tests, if its programs are installed: a cluster in a temporary folder, on loopback.
- * PostgreSQL refuses to run as root, so root starts it as the user `postgres` or `nobody`.
+ * A PostgreSQL server for tests, in a temporary folder. PostgreSQL refuses to run as root, so root starts it as another
+ * user.
  */
 import { execFileSync } from 'node:child_process'
 import { chownSync, readdirSync, readFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { Client } from 'pg'
 import { freePort, programOnPath, type Started, startTied } from './programsOnPath.ts'
 
 const START_MS_MAX = 120_000
-/** Where Debian installs the programs, which are not on the PATH. */
+/** Debian installs the programs here, not on the PATH. */
 const DEBIAN = '/usr/lib/postgresql'
 
 export interface PostgresServer extends AsyncDisposable {
@@ -29,7 +29,7 @@ interface Programs {
   readonly postgres: string
 }
 
-/** Returns undefined where PostgreSQL is not installed. */
+/** Returns undefined if PostgreSQL is not installed. */
 export function findPostgres(): Programs | undefined {
   const folders = versionsIn(DEBIAN).map((version) => join(DEBIAN, version, 'bin'))
   const initdb = programOnPath('initdb', folders)
@@ -37,7 +37,7 @@ export function findPostgres(): Programs | undefined {
   return initdb === undefined || postgres === undefined ? undefined : { initdb, postgres }
 }
 
-/** Starts a server. Throws with the package to install where there is none. */
+/** Throws with the package to install if there is none. */
 export function startPostgresHere(): Promise<PostgresServer> {
   const programs = findPostgres()
   if (programs === undefined)
@@ -45,7 +45,7 @@ export function startPostgresHere(): Promise<PostgresServer> {
   return startPostgres(programs)
 }
 
-/** Creates a cluster and starts it. The caller stops it. */
+/** Creates a cluster and starts it. */
 export async function startPostgres({ initdb, postgres }: Programs): Promise<PostgresServer> {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-postgres-'))
   const user = process.getuid?.() === 0 ? unprivileged() : undefined

@@ -1,19 +1,15 @@
-/**
- * Runs before each test file and notes in the file's `meta` how much processor time the file used, including the
- * processes that it started and that ended. The times reporter prints it.
- */
+/** Notes the processor time of each test file in the file's `meta`, for the times reporter. */
 import { existsSync, readFileSync } from 'node:fs'
 import { afterAll } from 'vitest'
 
 declare module 'vitest' {
   export interface TaskMeta {
-    /** Processor time of a test file in milliseconds. */
     processorMs?: number
   }
 }
 
 const TICK_MS = 10
-/** Linux only: fields 16 and 17 of the file, counted from 1, are the user and system time of children that ended. */
+/** Fields 16 and 17, counted from 1, are the times of children that ended. */
 const STAT = '/proc/self/stat'
 
 const before = usedMs()
@@ -31,7 +27,7 @@ function usedMs(): number {
 function childrenMs(): number {
   if (!existsSync(STAT)) return 0
   const text = readFileSync(STAT, 'utf8')
-  // The second field is the program's name in brackets, which may contain spaces.
+  // The second field, the program's name, may contain spaces.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[13]) + Number(fields[14])) * TICK_MS
 }

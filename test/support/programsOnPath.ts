@@ -1,4 +1,4 @@
-/** Starts programs for tests: finds them on the PATH, and ends them with the test run even when that is killed. */
+/** Finds programs on the PATH, and ends them with the test run. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, constants } from 'node:fs'
@@ -22,19 +22,19 @@ function canRun(path: string): boolean {
 
 export interface Started {
   readonly child: ChildProcess
-  /** Returns the program's output, for the error when it does not start. */
+  /** Used in the error when the program does not start. */
   readonly output: () => string
   stop(signal?: NodeJS.Signals): Promise<void>
 }
 
 export interface Tied {
-  /** The signal for the program when the test run dies without stopping it. */
+  /** The program gets this signal if the test run dies. */
   readonly dyingSignal?: 'TERM' | 'QUIT' | 'KILL'
-  /** The user for the program; only root can choose one. */
+  /** Only root can choose a user. */
   readonly user?: { readonly uid: number; readonly gid: number } | undefined
 }
 
-/** Starts a program that the kernel ends together with this process, where `setpriv` exists. */
+/** Starts a program. The kernel ends it together with this process, if `setpriv` exists. */
 export function startTied(command: readonly string[], { dyingSignal = 'TERM', user }: Tied = {}): Started {
   const setpriv = programOnPath('setpriv')
   const as = user === undefined ? [] : [`--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups']

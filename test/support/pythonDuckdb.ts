@@ -1,4 +1,4 @@
-/** DuckDB for Python in any version, with extensions of that version: a client that Tidemark does not contain. */
+/** DuckDB for Python: a client that Tidemark does not contain. */
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ for name in sys.argv[2].split(','):
     db.execute("LOAD '" + glob.glob(sys.argv[1] + '/**/' + name + '.duckdb_extension', recursive=True)[0] + "'")
 `
 
-/** Returns a command that runs Python code with a connection \`db\`, and prints. Its packages are downloaded once. */
+/** Returns a command that runs Python code with a connection `db`. */
 export function pythonDuckdb(version: string, scanner: 'sqlite' | 'postgres'): readonly [string, ...string[]] {
   const folder = join(ROOT, 'node_modules/.cache', `python-duckdb-${version}`)
   if (!existsSync(join(folder, 'duckdb'))) {
@@ -27,7 +27,7 @@ export function pythonDuckdb(version: string, scanner: 'sqlite' | 'postgres'): r
   return ['python3', '-c', program, folder, `${scanner}_scanner,ducklake`]
 }
 
-/** Runs Python code that has a connection \`db\`, and returns the text that it prints. */
+/** Runs Python code with a connection `db`, and returns the printed text. */
 export async function inPython([command, ...args]: ReturnType<typeof pythonDuckdb>, code: string): Promise<string> {
   return (await promisify(execFile)(command, [...args, PRELUDE + code], { maxBuffer: 2 ** 26 })).stdout
 }

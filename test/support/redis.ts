@@ -1,8 +1,4 @@
-/**
- * Gives every test run a real Redis: the one in a variable, one that is started here, one in a container, or one that
- * is installed first. Where none is possible, the run fails and prints the command that installs it; it never skips
- * tests.
- */
+/** Finds or starts a Redis for a test run. Without Redis, the run fails: tests are never skipped. */
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { TestProject } from 'vitest/node'
@@ -12,7 +8,7 @@ import { startRedis } from './redisServer.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** A Redis for all tests of the run. Each test uses its own prefix. */
+    /** Each test uses its own prefix. */
     redisUrl: string
   }
 }
@@ -40,7 +36,7 @@ async function thisMachine(): Promise<Machine> {
   return {
     redisUrl,
     server,
-    // The check takes seconds where there is no container engine.
+    // The check takes seconds if there is no container engine.
     hasDockerEngine: !isFound && (await hasDockerEngine()),
     mayInstall: existsSync('/etc/debian_version') && process.getuid?.() === 0,
   }
@@ -73,7 +69,7 @@ async function opened(choice: RedisChoice): Promise<Running> {
   }
 }
 
-/** Starts a Redis in a container. testcontainers removes it, even after a crash. */
+/** Starts a Redis in a container, which testcontainers removes. */
 export async function startContainer(command: readonly string[] = ['redis-server']): Promise<Running> {
   const { GenericContainer } = await import('testcontainers')
   const plan = new GenericContainer(IMAGE).withExposedPorts(REDIS_PORT).withCommand([...command])

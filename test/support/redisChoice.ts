@@ -1,7 +1,4 @@
-/**
- * Decides where the tests get a real Redis from, by what this machine has. Pure, so that the order can be tested
- * without a machine of each kind. No decision leads to skipped tests.
- */
+/** Decides where the tests get their Redis from. No decision leads to skipped tests. */
 import { installing } from './apt.ts'
 
 export interface Machine {
@@ -22,7 +19,7 @@ export type RedisChoice =
 
 export const INSTALL = installing('redis-server')
 
-/** Prefers the Redis in the variable, then the fastest to start, and an installation last. */
+/** Prefers the Redis in the variable, then the fastest to start. */
 export function chooseRedis({ redisUrl, server, hasDockerEngine, mayInstall }: Machine): RedisChoice {
   if (redisUrl !== undefined && redisUrl !== '') return { way: 'given', url: redisUrl }
   if (server !== undefined) return { way: 'spawn', server }

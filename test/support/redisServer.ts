@@ -1,4 +1,4 @@
-/** A Redis server for tests: on loopback, by default without storage on disk. It ends with the test run. */
+/** A Redis server on loopback, which ends with the test run. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { freePort, programOnPath, type Started, startTied } from './programsOnPath.ts'
@@ -9,11 +9,11 @@ export interface RedisServer extends AsyncDisposable {
   readonly url: string
   readonly port: number
   stop(signal?: NodeJS.Signals): Promise<void>
-  /** Suspends the process: connections stay open without responses, as on a machine that swaps. */
+  /** Connections stay open without responses, as on a machine that swaps. */
   freeze(): void
-  /** Runs a command in Redis. Example: `CONFIG SET maxmemory 1`. */
+  /** Example: `CONFIG SET maxmemory 1`. */
   tell(command: string): Promise<void>
-  /** Kills and starts it again on the same port, as after a crash. */
+  /** Kills the server and starts it again on the same port. */
   restart(): Promise<void>
 }
 
@@ -24,7 +24,6 @@ export interface RedisServerOptions {
   readonly password?: string
 }
 
-/** Starts `redis-server`. The caller stops it. */
 export async function startRedis({ server, settings = [], password }: RedisServerOptions = {}): Promise<RedisServer> {
   const program = server ?? programOnPath('redis-server')
   if (program === undefined) throw new TypeError('no redis-server on the PATH')
@@ -71,7 +70,7 @@ async function told(port: number, words: string): Promise<void> {
   operator.disconnect()
 }
 
-/** Checks that this process answers, and not an earlier one on the same port. */
+/** An earlier process may still answer on the same port. */
 async function answers(at: { port: number; password: string | undefined }, { child, output }: Started): Promise<void> {
   const redis = new Redis({
     port: at.port,

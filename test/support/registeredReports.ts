@@ -1,7 +1,4 @@
-/**
- * Removes the reports that a test file has added to Tidemark or to the sandbox. Test files share the loaded modules of
- * a process, so the added reports would otherwise be in the lists that later files use.
- */
+/** Removes the reports that a test file has added, because test files share loaded modules. */
 import { afterAll } from 'vitest'
 import { reportNames, reports } from '../../schema/index.ts'
 import { DEFINITIONS, ENDPOINTS, ENTITY_IDS, REPORTS, SCOPES, WORLD_REPORTS } from '../../src/sandbox/reports/index.ts'

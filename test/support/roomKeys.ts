@@ -1,4 +1,4 @@
-/** A report of one's own: a bare array with a deletion flag, whose parameters no report of the specification uses. */
+/** A custom report: a bare array with a deletion flag and with parameters of its own. */
 import { boolean, dateTime, defineReport, integer, string } from '../../schema/report.ts'
 
 export const roomKeys = defineReport({

@@ -1,4 +1,4 @@
-/** A small file system for a test (a tmpfs), so that a full disk is real. Only root may mount it. */
+/** A small file system, so that a full disk is real. Only root may mount it. */
 import { execFileSync } from 'node:child_process'
 import { mkdtemp, open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ export interface SmallDisk extends AsyncDisposable {
   grow(megabytes: number): void
 }
 
-/** Returns a file system of that size; undefined where this user may not mount one. */
+/** Returns undefined if this user may not mount a file system. */
 export async function aSmallDisk(megabytes: number): Promise<SmallDisk | undefined> {
   const path = await mkdtemp(join(tmpdir(), 'tidemark-disk-'))
   try {
@@ -33,7 +33,6 @@ export const mayMount = async (): Promise<boolean> => {
   return disk !== undefined
 }
 
-/** Fills the file system completely. */
 export async function fill(path: string): Promise<void> {
   await using file = await open(path, 'w')
   const piece = Buffer.alloc(64 * 1_024)

@@ -5,19 +5,18 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface StorageWire extends AsyncDisposable {
   readonly endpoint: string
-  /** Each piece of an answer is passed on after this time (ms). */
+  /** Each piece of an answer waits this long. */
   delayMs: number
-  /** While true, connections are closed and new ones are refused. */
+  /** While true, connections are closed and refused. */
   isCut: boolean
-  /** While true, connections stay open, but bytes in both directions are lost. */
+  /** While true, connections stay open, but all bytes are lost. */
   isSilent: boolean
-  /** If set, a request for which it returns an answer does not reach the storage. */
+  /** A request for which it returns an answer does not reach the storage. */
   answerTo: ((line: string) => string | undefined) | undefined
   /** Called with the first line of each request. */
   onRequest: ((line: string) => void) | undefined
 }
 
-/** Returns a wire to the server at `port`. */
 export async function aWire(port: number): Promise<StorageWire> {
   const sockets = new Set<Socket>()
   const server = createServer((inner) => {
@@ -68,7 +67,7 @@ export async function aWire(port: number): Promise<StorageWire> {
   return wire
 }
 
-/** Returns the answer of a storage that refuses a request with a code of S3. */
+/** Returns the answer of a storage that refuses a request. */
 export function refusal(status: string, code: string, message: string): string {
   const body = `<?xml version="1.0" encoding="UTF-8"?><Error><Code>${code}</Code><Message>${message}</Message></Error>`
   return `HTTP/1.1 ${status}\r\nContent-Type: application/xml\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`

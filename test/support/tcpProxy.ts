@@ -1,13 +1,13 @@
-/** A proxy on loopback between a process and a server. A test stops its bytes, as a network partition does. */
+/** A proxy on loopback, whose bytes a test can stop as a network partition does. */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 export interface TcpProxy extends AsyncDisposable {
   readonly port: number
-  /** From now on no byte passes, in either direction. Connections stay open, and new ones open without an answer. */
+  /** No byte passes, but connections stay open. */
   partition(): void
-  /** From now on packets to and from this port are lost, and nothing acknowledges them. Only where `mayLosePackets`. */
+  /** Packets to and from this port are lost. Requires `mayLosePackets`. */
   losePackets(): void
   /** Waiting bytes pass again. */
   heal(): void
@@ -20,7 +20,7 @@ const filter = (how: '-I' | '-D', side: string, port: number): void => {
   })
 }
 
-/** Only root may change the packet filter, and only where iptables is installed. */
+/** Returns true for root on a machine with iptables. */
 export function mayLosePackets(): boolean {
   try {
     execFileSync('iptables', ['-w', '-S', 'INPUT'], { stdio: 'pipe' })

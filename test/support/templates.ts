@@ -1,7 +1,4 @@
-/**
- * Folders and files that take seconds to create: each is created once per test run and copied for each test. Without
- * the global setup (lake tests, tools) each is created where it is needed.
- */
+/** Folders and files that take seconds to create. Each is created once per test run, and copied for each test. */
 import { existsSync } from 'node:fs'
 import { cp, mkdir, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -9,16 +6,16 @@ import { openStore } from '../../jobs/stores/openStore.ts'
 import { systemClock } from '../../src/clock.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 
-/** The variable with the folder of templates. Programs without it, such as tools, create their own files. */
+/** Programs without this variable create their own files. */
 export const TEMPLATES = 'TIDEMARK_TEST_TEMPLATES'
 
-/** Writes an empty warehouse file with all tables. All copies have the same identity. */
+/** Writes an empty warehouse. All copies have the same identity. */
 export const copyWarehouse = (path: string): Promise<void> =>
   copy('warehouse.duckdb', path, async (made) => {
     await (await Warehouse.open({ path: made, memory: '256MB' })).close()
   })
 
-/** Writes the directory of an embedded queue that has its tables and no job. */
+/** Writes an embedded queue without jobs. */
 export const copyEmbeddedStore = (directory: string): Promise<void> =>
   copy('embedded-queue', directory, async (made) => {
     await (await openStore('embedded', { directory: made, clock: systemClock })).close()
@@ -33,7 +30,7 @@ async function copy(name: string, to: string, make: (path: string) => Promise<vo
 
 const made = new Map<string, Promise<string>>()
 
-/** Test processes may create the same template at the same time; the first complete one stays. */
+/** Processes may create the same template at the same time, and the first one stays. */
 function template(path: string, make: (path: string) => Promise<void>): Promise<string> {
   const making = made.get(path) ?? makeOnce(path, make)
   made.set(path, making)

@@ -6,7 +6,7 @@ import { TEMPLATES } from './templates.ts'
 
 /** Test processes inherit the folder's name in their environment. */
 export default async function setup(): Promise<() => Promise<void>> {
-  // Several projects of one run share the folder of the first one.
+  // The projects of a run share one folder.
   if (process.env[TEMPLATES] !== undefined) return () => Promise.resolve()
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-templates-'))
   process.env[TEMPLATES] = folder

@@ -1,7 +1,4 @@
-/**
- * A whole Tidemark in one test: a sandbox service over real HTTP, a client, a warehouse file in its own folder, and a
- * function that runs reports once. Closed and removed at the end of the test.
- */
+/** A whole Tidemark for one test: a sandbox over HTTP, a client, a warehouse, and a function that runs reports once. */
 import { statSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -22,17 +19,17 @@ import { copyWarehouse } from './templates.ts'
 
 export interface TideOptions {
   readonly sandbox?: SandboxOptions
-  /** Keys of tidemark.yaml other than `service`, as an object. */
+  /** Keys of tidemark.yaml other than `service`. */
   readonly settings?: Record<string, unknown>
   /** Environment variables in addition to the client's secret. */
   readonly env?: Readonly<Record<string, string>>
   readonly observe?: Observe
-  /** Where a test has a service of its own, that service's clock. */
+  /** The clock of a test's own service. */
   readonly clock?: ForwardClock
   readonly onEvent?: (event: ClientEvent) => void
   /** Called after each statement that has written to the warehouse's log. */
   readonly onWrite?: (sql: string) => void
-  /** Called before each statement of the warehouse. */
+  /** Called before each statement. */
   readonly onStatement?: (sql: string) => void
 }
 
@@ -42,9 +39,9 @@ export interface Tide extends AsyncDisposable {
   readonly warehouse: Warehouse
   readonly config: Config
   readonly context: SyncContext
-  /** The clock of the sandbox, of the client and of the runs. */
+  /** The sandbox, the client and the runs use this clock. */
   readonly clock: ForwardClock
-  /** Runs the reports once. A report that fails makes the test fail, unless the failure is expected. */
+  /** A failed report fails the test, unless the failure is expected. */
   sync(...reports: ReportName[]): Promise<ReportOutcome[]>
   attempt(...reports: ReportName[]): Promise<ReportOutcome[]>
 }
@@ -103,10 +100,7 @@ export async function aTide(options: TideOptions = {}): Promise<Tide> {
   }
 }
 
-/**
- * Opens a Tidemark like `aTide`, on a service whose collections are empty: child tables take half of the processor time
- * of a first run. For tests whose claims are not about collections.
- */
+/** Opens a Tidemark whose service has empty collections, which halves the processor time of a first run. */
 export const aTideWithoutCollections = (options: TideOptions = {}): Promise<Tide> =>
   aTide({ ...options, sandbox: { collections: false, ...options.sandbox } })
 
@@ -123,7 +117,7 @@ function tellingStatements(log: string, { onWrite, onStatement }: TideOptions): 
   }
 }
 
-/** Writes the settings as JSON, which is valid YAML. */
+/** JSON is valid YAML. */
 async function configFor(folder: string, url: string, { settings = {}, env = {} }: TideOptions): Promise<Config> {
   const yaml = {
     service: { base_url: url, client_id: 'demo' },

@@ -1,7 +1,4 @@
-/**
- * Writes how long each folder of tests took, and the files that took most, into docs/TESTING.md: in one table for
- * `npm test`, in another for `npm run test:long`. Both write theirs where TIDEMARK_TEST_TIMES is set.
- */
+/** Writes the times of test folders and of the slowest files to docs/TESTING.md, if TIDEMARK_TEST_TIMES is set. */
 import { writeFileSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Reporter, TestModule, Vitest } from 'vitest/node'

@@ -1,8 +1,4 @@
-/**
- * Runs a program as a user without permissions, because root may write everywhere. It loads its modules first and then
- * drops its rights, so that the modules may be readable by root only. If the tests already run without rights, nothing
- * is dropped.
- */
+/** Runs a program as a user without permissions, because root may write everywhere. */
 import { execFile } from 'node:child_process'
 import { chmod, chown } from 'node:fs/promises'
 import { promisify } from 'node:util'
@@ -11,7 +7,7 @@ import { COMPILED } from './compiled.ts'
 const NOBODY = 65_534
 const isRoot = process.getuid?.() === 0
 
-/** Runs the text of a module, as `nobody` after `GIVE_UP`. Returns its standard output. */
+/** Returns the standard output of a module that runs as `nobody` after `GIVE_UP`. */
 export async function saidUnprivileged(module: string): Promise<string> {
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', module], {
     env: { ...process.env, NODE_COMPILE_CACHE: COMPILED },
@@ -19,10 +15,10 @@ export async function saidUnprivileged(module: string): Promise<string> {
   return stdout
 }
 
-/** The statement that drops the rights, for such a module. */
+/** A module imports other modules before this statement drops the rights. */
 export const GIVE_UP = isRoot ? `process.setgroups([]); process.setgid(${NOBODY}); process.setuid(${NOBODY})` : ''
 
-/** Gives a file or a folder to that user, with these permissions. */
+/** Makes that user the owner of a file or folder. */
 export async function handOver(path: string, mode: number): Promise<void> {
   await chmod(path, mode)
   if (isRoot) await chown(path, NOBODY, NOBODY)

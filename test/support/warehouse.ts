@@ -1,7 +1,4 @@
-/**
- * A real warehouse on disk for one test, and functions that load rows into it in the same steps as a run: bytes of a
- * page → scan → spool → load. Values that a test leaves out have defaults that no test depends on.
- */
+/** A real warehouse for one test, and functions that load rows in the same steps as a run. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,7 +15,6 @@ import { copyWarehouse } from './templates.ts'
 
 export const NOON = at('2026-03-01T12:00:00Z')
 
-/** Returns an instant from ISO text in a test. */
 export function at(text: string): Instant {
   const instant = parseInstant(text)
   if (instant === undefined) throw new TypeError(`${text} is no time`)
@@ -31,7 +27,7 @@ export interface OpenWarehouse extends AsyncDisposable {
   readonly path: string
 }
 
-/** Creates a folder for the test, which is removed afterwards. */
+/** Creates a folder, which is removed after the test. */
 export async function aFolder(): Promise<{ readonly path: string } & AsyncDisposable> {
   const path = await mkdtemp(join(tmpdir(), 'tidemark-warehouse-'))
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
@@ -39,7 +35,7 @@ export async function aFolder(): Promise<{ readonly path: string } & AsyncDispos
 
 export const openAt = (path: string): Promise<Warehouse> => Warehouse.open({ path, memory: '512MB', threads: 1 })
 
-/** Creates a warehouse. `ownIdentity`: not from the template, for tests that compare identities of warehouses. */
+/** Creates a warehouse. `ownIdentity` is for tests that compare identities of warehouses. */
 export async function aWarehouse({ ownIdentity = false } = {}): Promise<OpenWarehouse> {
   const folder = await aFolder()
   const path = join(folder.path, 'warehouse.duckdb')
@@ -56,20 +52,19 @@ export async function aWarehouse({ ownIdentity = false } = {}): Promise<OpenWare
   }
 }
 
-/** Optional fields of one kind of load. Without a kind, the load is of kind `changes`. */
+/** Without a kind, the load is of kind `changes`. */
 type GivenLoad<L extends LoadInput> = L extends LoadInput
   ? Partial<Omit<L, 'report' | 'segment' | 'kind'>> &
       (L['kind'] extends 'changes' ? { readonly kind?: L['kind'] } : Pick<L, 'kind'>)
   : never
 
 export type Given = GivenLoad<LoadInput> & {
-  /** Time of the service's response, as ISO text or instant. */
   readonly observedAt?: string | Instant
-  /** Columns from the request: the currency, or the audited record. */
+  /** The currency, or the audited record. */
   readonly asked?: StagedPage['asked']
 }
 
-/** Returns a window for a load to close: proven, up to noon, with one row. */
+/** Returns a window that a load can close. */
 export const aClosedWindow = (more: Partial<ClosedWindow> = {}): ClosedWindow => ({
   scope: '',
   since: undefined,
@@ -82,19 +77,18 @@ export const aClosedWindow = (more: Partial<ClosedWindow> = {}): ClosedWindow =>
   ...more,
 })
 
-/** Rows as values, or the exact JSON text of an array of rows. */
+/** Values, or the JSON text of an array of rows. */
 export type Rows = string | readonly unknown[]
 
-/** One page and what its rows share. */
 export interface GivenPage {
   readonly rows: Rows
   readonly observedAt?: string | Instant
-  /** When the answer was asked for. Default: `observedAt`. */
+  /** Default: `observedAt`. */
   readonly askedAt?: Instant
   readonly asked?: StagedPage['asked']
 }
 
-/** Returns the page's bytes as the service would send them. */
+/** Returns the page as the service would send it. */
 export function pageBytes(report: Pick<Declaration, 'answer'>, rows: Rows): Buffer {
   const items = typeof rows === 'string' ? rows : JSON.stringify(rows)
   if (report.answer === 'array') return Buffer.from(items)
@@ -103,7 +97,7 @@ export function pageBytes(report: Pick<Declaration, 'answer'>, rows: Rows): Buff
 
 let spools = 0
 
-/** Scans and spools pages as one segment. The load may remove it or not. */
+/** Scans and spools pages as one segment. */
 export async function segmentOf(
   { warehouse, folder }: OpenWarehouse,
   report: Declaration,
@@ -121,7 +115,6 @@ export async function segmentOf(
   return (await spool.takeRest())[0]
 }
 
-/** Loads several pages in one load. */
 export async function loadPages(
   opened: OpenWarehouse,
   report: Declaration,
@@ -134,7 +127,6 @@ export async function loadPages(
   return opened.warehouse.load(load as LoadInput)
 }
 
-/** Loads one page of rows. */
 export function loadRows(
   opened: OpenWarehouse,
   report: Declaration,
@@ -149,11 +141,11 @@ export function loadRows(
   return loadPages(opened, report, { pages: [page], given })
 }
 
-/** Returns rows as the text of a page, in which a member `odd: 'twice'` is there twice: each such row is rejected. */
+/** Returns a page on which each row with `odd: 'twice'` is rejected. */
 export const withOdd = (rows: readonly unknown[]): string => JSON.stringify(rows).replaceAll('"odd":"twice"', ODD)
 export const ODD = '"odd":1,"odd":2'
 
-/** Returns a table's rows with all values as text, so that JavaScript does not round numbers. */
+/** Returns all values as text, so that JavaScript does not round numbers. */
 export async function texts(
   { warehouse }: OpenWarehouse,
   table: string,

@@ -1,7 +1,6 @@
 /**
- * Writes docs/api/README.md, the reference of the library, from the comments in the source (`npm run docs:api`).
- * `npm run docs:api -- FOLDER` writes it to another folder. TypeDoc does not support the TypeScript of this project, so
- * it is a package of its own, which this command installs.
+ * Writes docs/api/README.md from the comments in the source (`npm run docs:api`). Installs TypeDoc as a separate
+ * package, because it does not support this project's TypeScript.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -17,12 +16,12 @@ For TypeScript and JavaScript developers. Here is every function and every type 
 them by example, and [ERRORS](../ERRORS.md) explains the codes of errors. \`npm run docs:api\` writes this page from the comments in the source.
 `
 
-/** Unions that the page shows only once. Elsewhere it links to them. */
+/** The page shows these unions once, and elsewhere links to them. */
 const NAMED = ['ErrorCode', 'ReportName', 'FieldType', 'ActingRequest']
 
 const run = (command: string, ...args: string[]) => execFileSync(command, args, { cwd: HERE, stdio: 'inherit' })
 
-/** Removes what only repeats the signature, and the types from which TypeDoc has computed the properties. */
+/** Removes text that only repeats the signature. */
 function shortened(page: string): string {
   const plain = page
     .replaceAll(/^#+ (?:Extends|Extended by|Implements|Implementation of|Overrides|Returns)\n\n(?:[^#\n*].*\n+)+/gm, '')
@@ -39,7 +38,7 @@ function shortened(page: string): string {
   }, plain)
 }
 
-/** Returns the members of a union as code. A \`|\` inside of braces does not divide them. */
+/** A `|` inside of braces does not divide the union. */
 const codeOf = (union: string): readonly string[] =>
   union
     .replaceAll(/\[(`\w+`)\]\(#\w+\)|\\/g, '$1')

@@ -4,7 +4,6 @@ import path from 'node:path'
 import { ROOT } from '../../test/rules/source.ts'
 import { COLOURS, drawPicture, FAINT, GRID, type Place, svgOf, textAt } from './picture.ts'
 
-/** One row of the table, without the markup of Markdown. */
 interface Figure {
   readonly program: string
   readonly what: string
@@ -14,7 +13,7 @@ interface Figure {
 
 interface Panel {
   readonly title: string
-  /** Returns the value of a bar and its label, if this figure belongs to the panel. */
+  /** Returns undefined if the figure does not belong to the panel. */
   readonly bar: (figure: Figure) => { readonly value: number; readonly label: string } | undefined
 }
 
@@ -50,7 +49,7 @@ const PANELS: readonly Panel[] = [
 
 const thousands = (value: number): string => Math.round(value).toLocaleString('en')
 
-/** Reads the section of the suite. Throws if there is none. */
+/** Throws if there is no section of the suite. */
 export function peersOf(results: string): { readonly figures: Figure[]; readonly about: string } {
   const section = results.split(/^(?=## )/m).find((each) => each.startsWith('## peers:'))
   if (section === undefined) throw new TypeError('RESULTS.md has no section peers. Type: npm run bench -- peers')

@@ -9,7 +9,6 @@ import { COLOURS, drawPicture, FAINT, GRID, type Place, svgOf, textAt } from './
 interface Panel {
   readonly title: string
   readonly lines: readonly string[]
-  /** What bounds the lines, in a few words. */
   readonly bound: string
 }
 

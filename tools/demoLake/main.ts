@@ -1,7 +1,6 @@
 /**
- * `npm run demo:lake`: two workers that share one queue and load one lake, as the compose profile `lake` starts them, but
- * as processes. PostgreSQL has the catalogue, an S3-compatible server the files, Redis the queue. One worker is killed
- * while rows change; the other one continues, and `verify` compares the lake with the service.
+ * `npm run demo:lake`: two workers load one lake. One is killed while rows change, and `verify` compares the lake with
+ * the service.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { createWriteStream } from 'node:fs'
@@ -91,7 +90,7 @@ async function main(): Promise<void> {
 
 const isRead = ({ mark, state }: ReportStatus): boolean => mark !== null || state === 'off'
 
-/** The second worker finds the port of the first one taken. So each worker gets its own port. */
+/** Each worker needs its own port. */
 async function startWorker(number: number): Promise<ChildProcess> {
   const log = createWriteStream(path.join(FOLDER, `worker-${number}.log`))
   const env = { ...environment(), TIDEMARK_CONSOLE_PORT: String(await freePort()) }
@@ -102,7 +101,7 @@ async function startWorker(number: number): Promise<ChildProcess> {
   return worker
 }
 
-/** Without the variables of the user, because they can name the user's real service. */
+/** The user's variables can name the user's real service. */
 const environment = (): NodeJS.ProcessEnv => ({
   PATH: process.env['PATH'],
   HOME: process.env['HOME'],

@@ -1,7 +1,4 @@
-/**
- * Prints the findings of the language rules, in all files or in those whose names begin with an argument: npm run
- * language -- src/config
- */
+/** Prints the findings of the language rules: `npm run language -- src/config`. */
 import { CURES, findingsByKind, type Rule } from '../../test/rules/language.ts'
 
 const prefixes = process.argv.slice(2)

@@ -1,7 +1,6 @@
 /**
- * Measures how long a worker's event loop is blocked while the worker reads, loads and publishes a million rows. A lock
- * is renewed every 7.5 s and lost after 15 s, so the longest delay must be far shorter. `node
- * tools/measure/eventLoop.ts [ROWS]`
+ * Measures how long a worker's event loop is blocked by a million rows: `node tools/measure/eventLoop.ts [ROWS]`. A
+ * lock is lost after 15 s without renewal, so the longest delay must be far shorter.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

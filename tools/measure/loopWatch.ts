@@ -1,7 +1,4 @@
-/**
- * A module to load before a program (`node --import`). At the program's end, it writes how long the event loop was
- * blocked to the file that the variable LOOP_WATCH names.
- */
+/** A module for `node --import`: writes how long the event loop was blocked to the file in LOOP_WATCH. */
 import { writeFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 

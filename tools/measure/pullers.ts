@@ -1,8 +1,4 @@
-/**
- * Measures how much faster two pullers end a backfill than one, on a service that needs 200 ms for each page. One owner
- * only loads, and one or two processes pull. The times are read from the bookkeeping tables. `node
- * tools/measure/pullers.ts [ROWS] [ROUNDS]`
- */
+/** Compares a backfill by two pullers with one by a single puller: `node tools/measure/pullers.ts [ROWS] [ROUNDS]`. */
 import { machineText } from '../../bench/machine.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'
 import { systemClock as clock } from '../../src/clock.ts'

@@ -1,8 +1,6 @@
 /**
- * Builds the package (`npm pack`). Node strips no types from files below node_modules, so the package contains
- * JavaScript. Types become spaces, so that lines and columns in errors are those of the source. Imports lose their
- * `.ts`, and other files are copied. Types for programs that use the library are declaration files beside it. The checkout
- * itself runs without this step.
+ * Builds the package (`npm pack`): JavaScript, because Node strips no types below node_modules. Types become spaces, so
+ * that errors have the lines and columns of the source.
  */
 import { execFileSync } from 'node:child_process'
 import { globSync } from 'node:fs'
@@ -14,11 +12,11 @@ const ROOT = path.join(import.meta.dirname, '../..')
 const TO = path.join(ROOT, 'dist')
 const ROOMS = ['bin', 'schema', 'src', 'jobs']
 
-/** Matches a string that contains only a relative path to a TypeScript file: in imports, `import()` and `new URL`. */
+/** Matches a relative path to a TypeScript file. */
 const TYPESCRIPT_PATH = /(['"])(\.{1,2}\/[^'"\n]+)\.ts\1/g
 
 await rm(TO, { recursive: true, force: true })
-// Hides Node's warning that type stripping is experimental: a test runs the package, so the result is checked.
+// Node warns that type stripping is experimental, but a test checks the result.
 process.removeAllListeners('warning').on('warning', () => undefined)
 for (const name of globSync(
   ROOMS.map((room) => `${room}/**/*.*`),
@@ -35,7 +33,7 @@ for (const name of globSync(
 await writeDeclarations(path.join(TO, 'src/library/index.d.ts'))
 await publishPackage()
 
-/** Writes the declaration files that programs need, and removes all others. */
+/** Writes the declaration files that programs need. */
 async function writeDeclarations(entry: string): Promise<void> {
   const tsc = path.join(ROOT, 'node_modules/typescript/bin/tsc')
   execFileSync(process.execPath, [tsc, '-p', path.join(import.meta.dirname, 'tsconfig.json')], { stdio: 'inherit' })
@@ -50,7 +48,7 @@ async function writeDeclarations(entry: string): Promise<void> {
     if (!needed.has(path.join(TO, name))) await rm(path.join(TO, name))
 }
 
-/** In the package, `exports` names the built files, as `publishConfig` says. clean.ts restores the original. */
+/** `exports` names the built files. clean.ts restores the original. */
 async function publishPackage(): Promise<void> {
   const file = path.join(ROOT, 'package.json')
   await cp(file, path.join(import.meta.dirname, 'original.json'))

@@ -1,7 +1,4 @@
-/**
- * Takes the pictures for the documents (`npm run screenshots`). A worker reads a sandbox with a fixed seed, in which
- * rows change, one report is forbidden and some rows are malformed. A browser opens the worker's console.
- */
+/** Takes the pictures for the documents (`npm run screenshots`): the console of a worker that reads a sandbox. */
 import { mkdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { reportNames } from '../../schema/index.ts'
@@ -12,9 +9,9 @@ import { aPerson, launched, logIn } from '../../test/console/browser.ts'
 import { aConsole, type Consoled } from '../../test/console/support.ts'
 
 const FOLDER = path.join(ROOT, 'docs/images')
-/** Maximum size of a picture in bytes, so that documents load over slow connections too. */
+/** Documents must load over slow connections too. */
 const BYTES_MAX = 300_000
-/** Number of syncs before the pictures, so that the charts have enough points. */
+/** The charts need enough points. */
 const SYNCS = 8
 const SYNC_EVERY_MS = 4_000
 const POLL_EVERY_MS = 250
@@ -59,7 +56,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** Creates the state that the pictures show: rows change, the worker syncs, and two reports need attention. */
+/** Rows change, the worker syncs, and two reports need attention. */
 async function prepareState(console: Consoled): Promise<void> {
   const { sandbox } = console.workshop
   await syncAll(console)
@@ -73,7 +70,6 @@ async function prepareState(console: Consoled): Promise<void> {
   await syncAll(console)
 }
 
-/** Runs each report once and waits for the end. */
 async function syncAll(console: Consoled): Promise<void> {
   let errand = await console.ask<{ id: string; state: string }>('/api/sync', { reports: reportNames })
   while (errand.state === 'running') {
@@ -96,7 +92,7 @@ async function shoot(
     await person.page.getByRole('button', { name: 'Run' }).click()
     await person.page.getByRole('region', { name: 'Rows of the statement' }).waitFor()
   }
-  // Waits until the charts are drawn, which happens only when they have a width.
+  // The charts are drawn only when they have a width.
   await person.page.waitForTimeout(1_000)
   const target = path.join(FOLDER, file)
   await person.page.screenshot({ path: target })

@@ -21,7 +21,7 @@ const range =
   values.seed === undefined
     ? Array.from({ length: Number(values.seeds) }, (_, n) => Number(values.first) + n)
     : [Number(values.seed)]
-/** The seeds to run: all of the range or, with `--fault`, only those that have this fault. */
+/** With `--fault`, only seeds that have this fault. */
 const seeds = range.filter((seed) => values.fault === undefined || drawScenario(seed).faults.has(values.fault as Fault))
 const started = performance.now()
 const tally = new Tally()
@@ -45,7 +45,7 @@ for (const seed of seeds) {
 const elapsedMs = Math.round(performance.now() - started)
 const sorted = [...tally.counts].toSorted(([a], [b]) => a.localeCompare(b))
 const counts = Object.fromEntries(sorted.filter(([what]) => !GAP.test(what)))
-/** A gap is a moment between two statements of a load. Counts kinds of gaps, and the deaths of processes in gaps. */
+/** A gap is a moment between two statements of a load. */
 const gaps = {
   kinds: sorted.filter(([what]) => what.startsWith('gap after')).length,
   diedIn: sorted.filter(([what]) => what.startsWith('died after')).length,
@@ -63,7 +63,7 @@ const summary = {
   elapsedMs,
   msPerSeed: Math.round(elapsedMs / Math.max(1, done)),
   ...sums,
-  /** How often faults of the seeds occurred. `crashes` counts those that killed the process. */
+  /** `crashes` counts the faults that killed the process. */
   faults: faultNames.reduce((sum, fault) => sum + tally.of(fault), 0),
   crashes: tally.of('crash'),
   gaps,

@@ -1,14 +1,13 @@
 /**
- * Mutants: changes that break the code, each of which a person could make by mistake. If the simulation does not notice
- * one of them, the simulation has a gap. The text to replace must occur in its file exactly once, so that every mutant
- * really changes the code.
+ * Mutants: changes that break the code. If the simulation does not notice a mutant, the simulation has a gap. The text
+ * to replace occurs in its file exactly once.
  */
 
 import type { Fault } from '../../test/simulation/faults.ts'
 
 export interface Mutant {
   readonly name: string
-  /** Only seeds with this fault are run, because others can't notice the mutant. Undefined: all seeds are run. */
+  /** Only seeds with this fault can notice the mutant. */
   readonly needs?: Fault
   readonly file: string
   readonly from: string
@@ -70,8 +69,7 @@ export const MUTANTS: readonly Mutant[] = [
   const result = await database.transaction(async (sql) => {`,
   },
   {
-    // Two independent checks prevent this mistake (learned page sizes, and the request after the longest page). Both
-    // are removed.
+    // Two independent checks prevent this mistake, so both are removed.
     name: 'a short page counts as the last one',
     file: 'src/plan/pagingProfile.ts',
     from: `  if (!isSurelyLastPage(profile, rows, rowsAsked)) return 'unknown'
@@ -252,7 +250,7 @@ export const MUTANTS: readonly Mutant[] = [
     from: 'return Math.max(1, Math.min(length - 1, Math.floor(bounded)))',
     to: 'return Math.max(1, length - 1)',
   },
-  // The following mutants put back defects that the simulation has found.
+  // These mutants put back defects that the simulation has found.
   {
     name: 'found: the last page, returned again for a higher number, counts as rows that were returned twice',
     file: 'src/plan/walk.ts',

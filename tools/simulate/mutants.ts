@@ -1,6 +1,6 @@
 /**
- * Applies one mutant after the other to a copy of the code (`npm run simulate:mutants`), and prints how many seeds the
- * simulation needs to notice it. Fails if a mutant is not noticed, or if its text is no longer in the code.
+ * Counts the seeds that the simulation needs to notice each mutant (`npm run simulate:mutants`). Fails if a mutant is
+ * not noticed.
  */
 import { execFile } from 'node:child_process'
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
@@ -30,7 +30,7 @@ const ONE_MUTANT_MS_MAX = 20 * 60_000
 
 interface Caught {
   readonly mutant: Mutant
-  /** The number of seeds that were run until one failed; undefined if none failed. */
+  /** Undefined if no seed failed. */
   readonly seeds: number | undefined
   readonly seed: number | undefined
   readonly broken: string

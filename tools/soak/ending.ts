@@ -14,7 +14,7 @@ import type { Witness } from './witness.ts'
 
 const PRICED: readonly string[] = ['budgets', 'automated_bookings']
 
-/** Maximum growth of memory in megabytes per minute, for all owners together and for all pullers together. */
+/** The limit for all owners together, and for all pullers together. */
 const GROWTH_MB_A_MINUTE_MAX = 12
 const SHORT_SECONDS = 300
 
@@ -36,7 +36,7 @@ export async function settled(parts: Soak): Promise<SoakEnded> {
   if (witness.tokenCallsInAMinute > TOKENS_A_MINUTE) witness.broken.push('more token calls in a minute than allowed')
   const memory = (['owner', 'puller'] as const).map((role) => memoryOf(workers.memory, role))
   for (const { role, mbPerMinute } of memory) {
-    // In a shorter soak, memory grows because processes still fill their caches.
+    // In a short soak, processes still fill their caches.
     if (options.seconds >= SHORT_SECONDS && mbPerMinute > GROWTH_MB_A_MINUTE_MAX)
       witness.broken.push(`the memory of ${role}s grows by ${mbPerMinute.toFixed(1)} MB a minute`)
   }
@@ -58,7 +58,7 @@ export async function settled(parts: Soak): Promise<SoakEnded> {
   }
 }
 
-/** Reads the service's log repeatedly during the last runs, because the service keeps only its newest requests. */
+/** The service keeps only its newest requests. */
 async function watchRequests(witness: Witness, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     witness.readRequests()
@@ -67,17 +67,14 @@ async function watchRequests(witness: Witness, signal: AbortSignal): Promise<voi
   witness.readRequests()
 }
 
-/**
- * Returns the allowed number of token requests: one per half lifetime of a token (a token is renewed early), and two
- * more.
- */
+/** A token is renewed early, so this allows one request per half lifetime. */
 const allowedTokenRequests = (seconds: number): number => Math.ceil((seconds + 120) / (TOKEN_SECONDS / 2)) + 2
 
-/** Runs every report: two syncs, then two reconciles, because only two of them find rows deleted without a flag. */
+/** Only two reconciles find rows that were deleted without a flag. */
 async function twoMoreRuns({ world, witness }: Soak): Promise<void> {
   const commands = [['sync'], ['sync'], ...['', ''].map(() => ['reconcile', '--allow-mass-delete'])]
   for (const command of commands) {
-    // Requests of a reconcile may overlap those of incremental runs, and the service's log does not distinguish them.
+    // The log does not distinguish a reconcile's requests from those of incremental runs.
     if (command[0] === 'reconcile') witness.endWalks()
     const { code, stdout, stderr } = await world.run(...command)
     if (code !== 0) witness.broken.push(`${command.join(' ')} ended with ${code}: ${stdout}${stderr.slice(-2_000)}`)
@@ -110,10 +107,7 @@ async function compareTables({ world, witness }: Soak) {
   return { runs: Object.fromEntries(runs.map(({ name, n }) => [name, n])), windowsBackfilled: windows?.n ?? 0, rows }
 }
 
-/**
- * Checks that the soak leaves no file. First sets the times of staged files back, because staged rows of killed
- * processes are removed only after 15 minutes.
- */
+/** Staged rows of killed processes are removed only after 15 minutes. */
 async function checkNoFileIsLeft({ world, witness, workers, options }: Soak): Promise<void> {
   const data = join(world.folder, 'data')
   const staging = join(data, 'warehouse.duckdb.staging')

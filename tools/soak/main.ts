@@ -1,7 +1,4 @@
-/**
- * Runs workers, kills some of them for a while (`npm run soak -- --minutes 10`), and prints figures. The exit code is 1
- * if a promise was broken.
- */
+/** Runs workers and kills some of them (`npm run soak -- --minutes 10`). The exit code is 1 if a promise was broken. */
 import { parseArgs } from 'node:util'
 import { machineText } from '../../bench/machine.ts'
 import { soak } from './soak.ts'

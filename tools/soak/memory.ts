@@ -3,7 +3,6 @@
 export interface MemorySample {
   readonly role: 'owner' | 'puller'
   readonly pid: number
-  /** Seconds since the beginning of the soak. */
   readonly atSeconds: number
   readonly ageSeconds: number
   readonly bytes: number
@@ -14,11 +13,11 @@ export interface MemoryFigures {
   readonly samples: number
   readonly medianMb: number
   readonly maxMb: number
-  /** Growth of the role's memory over the whole soak, in all its processes. */
+  /** In all processes of the role, over the whole soak. */
   readonly mbPerMinute: number
 }
 
-/** Minimum age (seconds) of a process in the samples. A younger process still fills its caches. */
+/** A younger process still fills its caches. */
 const GROWN_SECONDS = 15
 const MB = 2 ** 20
 

@@ -12,7 +12,7 @@ export interface SoakOptions {
   readonly killEverySeconds: number
   readonly freezeSeconds: number
   readonly tell: (line: string) => void
-  /** Milliseconds for which a job's lock is valid; undefined for Tidemark's default. */
+  /** How long the lock of a job is valid. Undefined: Tidemark's default. */
   readonly lockMs?: number
 }
 
@@ -27,5 +27,5 @@ export interface Soak {
 
 export const TOKEN_SECONDS = 60
 export const TOKENS_A_MINUTE = 3
-/** Milliseconds between two reads of the service's log. */
+/** Time between two reads of the service's log. */
 export const WATCH_MS = 500

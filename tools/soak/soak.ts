@@ -1,8 +1,6 @@
 /**
- * A soak: several workers on one Redis and one service whose rows keep changing, while workers are killed, one is
- * frozen and Redis is restarted. At the end the changes stop, and all promises are checked. The warehouse must equal
- * the service, no two walks of a kind may have overlapped, and no mark may have moved back. Token requests and memory
- * must stay within limits, and no file may be left.
+ * A soak: workers on one Redis and one service are killed, frozen and restarted while rows change. At the end, all
+ * promises are checked.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -74,10 +72,7 @@ async function watch({ witness, workers }: Soak, signal: AbortSignal): Promise<v
   }
 }
 
-/**
- * Runs one backfill after the other. If a command's worker is killed, the command fails, and the next command continues
- * the backfill.
- */
+/** If a command's worker is killed, the next command continues the backfill. */
 async function runBackfills({ world, notes }: Soak, signal: AbortSignal): Promise<void> {
   const range = ['--from', '2000-01-01', '--to', '2026-01-01']
   while (!signal.aborted) {
@@ -87,7 +82,7 @@ async function runBackfills({ world, notes }: Soak, signal: AbortSignal): Promis
   }
 }
 
-/** Returns a worker that is not frozen: in half of the cases the owner, because its death is the hardest case. */
+/** Half of the victims are the owner, because its death is the hardest case. */
 function pickVictim(workers: Workers, random: RandomGenerator): number {
   const { awake } = workers
   const owner = awake.find((place) => workers.isOwner(place))
@@ -95,7 +90,7 @@ function pickVictim(workers: Workers, random: RandomGenerator): number {
   return awake[uniformInt(random, 0, awake.length - 1)] ?? 0
 }
 
-/** Kills workers repeatedly, freezes one after a third of the kills, and restarts Redis after two thirds. */
+/** Freezes a worker after a third of the kills, and restarts Redis after two thirds. */
 async function causeFailures({ options, redis, workers, notes }: Soak): Promise<void> {
   const { killEverySeconds, freezeSeconds, seconds, seed, tell } = options
   const random = xoroshiro128plus(seed)

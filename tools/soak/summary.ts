@@ -17,7 +17,7 @@ export interface SoakEnded {
   readonly marksSeen: number
   readonly memory: readonly MemoryFigures[]
   readonly trouble: readonly (readonly [string, number])[]
-  /** Descriptions of broken promises; empty if all were kept. */
+  /** Empty if all promises were kept. */
   readonly broken: readonly string[]
 }
 

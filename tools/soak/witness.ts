@@ -1,16 +1,10 @@
-/**
- * Observes a soak from outside while the workers run. The service's log shows overlapping walks and token requests. The
- * published copy shows the marks, which may never move back.
- */
+/** Observes a soak from outside: walks and tokens in the service's log, marks in the published copy. */
 import type { LoggedRequest, Sandbox } from '../../src/sandbox/server.ts'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
 
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 const MICROS_PER_MINUTE = 60_000_000
-/**
- * A walk whose window ends this close to its request belongs to an incremental run. Windows of backfills end long
- * before their requests. Windows of reconciles end far in the future.
- */
+/** Only windows of incremental runs end this close to their request. */
 const FRESH_MICROS = 10 * MICROS_PER_MINUTE
 
 interface Asked {
@@ -21,9 +15,7 @@ interface Asked {
 
 interface Walk {
   newest: number
-  /**
-   * The ends of earlier windows. If a request has one of these ends after a newer window was read, two walks overlap.
-   */
+  /** If a request has one of these ends after a newer window was read, two walks overlap. */
   readonly passed: Set<number>
 }
 
@@ -44,7 +36,7 @@ export class Witness {
     this.#published = published
   }
 
-  /** Reads new requests from the service's log. The log keeps two thousand, so this must be called often enough. */
+  /** The log keeps only two thousand requests, so this must be called often. */
   readRequests(): void {
     const { requests } = this.#sandbox
     const fresh = requests.total - this.#seen
@@ -54,7 +46,7 @@ export class Witness {
     for (const request of kept.slice(-fresh || kept.length)) this.#take(request)
   }
 
-  /** Ends the check for overlapping walks. Later requests are only counted. */
+  /** Later requests are only counted. */
   endWalks(): void {
     this.readRequests()
     this.#isOver = true

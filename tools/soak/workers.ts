@@ -1,7 +1,4 @@
-/**
- * The workers of a soak: processes of the launcher that are killed, frozen and restarted, as a service manager would,
- * and whose memory is measured. Their log lines are counted, not stored.
- */
+/** The workers of a soak: processes that are killed, frozen and restarted, and whose memory is measured. */
 import { readFile } from 'node:fs/promises'
 import { systemClock as clock } from '../../src/clock.ts'
 import type { Running, World } from '../../test/cli/support.ts'
@@ -19,7 +16,7 @@ const OWNS = 'this process owns the warehouse'
 export class Workers {
   readonly memory: MemorySample[] = []
   readonly kills = { owner: 0, other: 0 }
-  /** The number of warnings and errors in the logs, by message. */
+  /** Warnings and errors in the logs, by message. */
   readonly trouble = new Map<string, number>()
   readonly pids: number[] = []
   readonly #world: World
@@ -49,7 +46,7 @@ export class Workers {
     return this.#places.flatMap(({ isFrozen }, place) => (isFrozen ? [] : [place]))
   }
 
-  /** Kills a worker, as a crash of its machine would, and starts a new one at once. */
+  /** Kills a worker, and starts a new one at once. */
   async kill(place: number): Promise<void> {
     const worker = this.#places[place]
     if (worker === undefined) return
@@ -69,7 +66,7 @@ export class Workers {
     worker.isFrozen = false
   }
 
-  /** Stops all workers. Returns their exit codes. */
+  /** Returns the exit codes. */
   async stop(): Promise<(number | null)[]> {
     for (const { running } of this.#places) running.kill('SIGTERM')
     const ends = await Promise.all(this.#places.map((worker) => this.#ended(worker)))
@@ -110,7 +107,7 @@ export class Workers {
   }
 }
 
-/** Returns the resident memory of a process; undefined if the system is not Linux. */
+/** Returns undefined if the system is not Linux. */
 async function residentBytes(pid: number): Promise<number | undefined> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
   const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]

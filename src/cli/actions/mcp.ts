@@ -1,4 +1,4 @@
-/** `tidemark mcp`: serves the published copy to an assistant over standard input and output, until they close. */
+/** `tidemark mcp`: serves the published copy to an assistant over standard input and output. */
 import { once } from 'node:events'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { mcpServer } from '../../reader/mcpServer.ts'

@@ -1,4 +1,4 @@
-/** `tidemark wait`: waits until the published copy is complete up to a time, for jobs that then read the copy. */
+/** `tidemark wait`: waits until the published copy is complete up to a time. */
 import type { Instant } from '../../instant.ts'
 import { type Readiness, waitForReports, waitGoalOf } from '../../operations/waitForReports.ts'
 import { print } from '../commandOutput.ts'

@@ -1,4 +1,4 @@
-/** Compares the tables of a report with the rows of the sandbox: every value, and numbers to the last digit. */
+/** Compares the tables of a report with the rows of the sandbox. */
 import { isDeepStrictEqual } from 'node:util'
 import { reportOf } from '../../../schema/index.ts'
 import { snakeCase, tableOf, wireKey } from '../../../schema/tables.ts'

@@ -1,4 +1,4 @@
-/** Examines how a service pages a report and how it sets modification times. Sends a limited number of requests. */
+/** Examines how a service pages a report and how it sets modification times. */
 import type { ReportName } from '../../../schema/index.ts'
 import { advisedOverlap } from '../../config/units.ts'
 import { SyncError } from '../../errors.ts'

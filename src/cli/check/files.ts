@@ -47,7 +47,6 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   }
 }
 
-/** The first sync creates the lake. */
 async function checkLake(config: Config, lake: LakePlace): Promise<Finding> {
   try {
     await checkStorage(lake, { memory: config.limits.queryMemory })

@@ -1,18 +1,15 @@
-/**
- * The bounds of the values that a soak of a year measures. A bound is a maximum that has a name in the code, or a
- * level that the value reaches early and keeps.
- */
+/** The bounds of the values that a soak of a year measures. */
 import { LOGS_BYTES_MAX } from '../../../src/runLogs.ts'
 import type { YearRow } from './year.ts'
 
 interface Bound {
   /** Matches the names of the measured values. */
   readonly of: RegExp
-  /** What keeps the value from growing, for the document. */
+  /** The reason why the value does not grow. */
   readonly because: string
-  /** The maximum value, if the code has a limit. */
+  /** For a value that the code limits. */
   readonly max?: number
-  /** The maximum growth: the largest value of the last quarter, as a multiple of the largest value before. */
+  /** The largest value of the last quarter, as a multiple of the largest value before. */
   readonly growthMax?: number
 }
 
@@ -58,10 +55,10 @@ const boundsFor = (historyDays: number): readonly Bound[] => [
   { of: /^tidemark\./, because: 'one row per report, scope, column or key', growthMax: 1.05 },
 ]
 
-/** A growth by at most this number is ignored, because in a small value it would be a large share. */
+/** In a small value, a small growth would be a large share. */
 const SMALL = 20
 
-/** Returns one line for each value that exceeds its limit. */
+/** Returns one line for each broken bound. */
 export function brokenBounds(rows: readonly YearRow[], historyDays: number): string[] {
   const bounds = boundsFor(historyDays)
   const names = Object.keys(rows[0]?.sample ?? {})

@@ -7,10 +7,7 @@ interface Timer {
   readonly fire: () => void
 }
 
-/**
- * Returns a clock whose `pass` moves the time of this process. `Date.now` follows, because the queue and its PostgreSQL
- * read the time there. Timers that are due at the new time fire at once.
- */
+/** Returns a clock that also moves `Date.now`, where the queue and PostgreSQL read the time. */
 export function passingClock(): ForwardClock {
   const timers = new Set<Timer>()
   const realNow = Date.now
@@ -25,7 +22,7 @@ export function passingClock(): ForwardClock {
         timers.delete(timer)
         cancelReal()
       }
-      // Cancels the real timer too. Otherwise it would keep its action in memory until its real time.
+      // The real timer would keep its action in memory.
       const fire = () => (cancel(), action())
       const timer: Timer = { dueMs: monotonicMs() + ms, fire }
       timers.add(timer)

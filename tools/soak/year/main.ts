@@ -1,6 +1,5 @@
 /**
- * Runs a year in an hour (`npm run soak:year`), writes the samples to a file, and checks their bounds. The exit code is
- * 1 if a value grew beyond its bound. `--check` only checks the file.
+ * Runs a year in an hour (`npm run soak:year`), and checks the bounds of its samples. `--check` only checks the file.
  */
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -16,7 +15,7 @@ const { values } = parseArgs({
     check: { type: 'boolean', default: false },
   },
 })
-/** Kept shorter than by default, so that most of the year shows the level that it leads to. */
+/** Short, so that most of the year shows the final level. */
 const HISTORY_DAYS = 7
 const startedAt = performance.now()
 let isFirst = true

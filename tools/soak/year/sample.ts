@@ -1,4 +1,4 @@
-/** Measures everything that could grow in the process of an owner: files, memory, books, queue, logs and handles. */
+/** Measures everything that could grow in the process of an owner. */
 import { readdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
@@ -37,7 +37,7 @@ export async function sampleOf({ config, warehouse, requests }: OwnerAccess): Pr
   }
 }
 
-/** Runs a full collection, so that the heap contains only what is still used. */
+/** The heap then contains only objects that are still used. */
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
@@ -53,13 +53,12 @@ async function filesBelow(folder: string): Promise<{ files: number; bytes: numbe
   return { files: files.length, bytes: files.reduce((sum, file) => sum + (file?.size ?? 0), 0) }
 }
 
-/** Counts the jobs in all queues and all states, with those that have ended. */
+/** Counts jobs in all states, with those that have ended. */
 async function jobsIn(requests: Requests): Promise<number> {
   const counts = await Promise.all(QUEUES.map((name) => requests.queue(name).getJobCounts()))
   return counts.flatMap((each) => Object.values(each)).reduce((sum, count) => sum + count, 0)
 }
 
-/** Counts the rows of each bookkeeping table, and those of all tables of reports together. */
 async function rowsOf(warehouse: Warehouse): Promise<Sample> {
   const tables = await warehouse.rows<{ place: string; name: string }>(
     `SELECT schema_name AS place, table_name AS name FROM duckdb_tables()

@@ -1,7 +1,4 @@
-/**
- * The process that a soak of a year measures: the real parts of an owner (queue, runs, publication, work between runs),
- * on a clock that the soak moves. Each order is one tick. The answer is sent when all of its work is done.
- */
+/** The process that a soak of a year measures: the parts of an owner, on a clock that the soak moves. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { consumeWindows } from '../../../jobs/backfill/windows.ts'
 import { Housekeeping } from '../../../jobs/owner/housekeeping.ts'
@@ -24,7 +21,7 @@ import type { TickResult, TickOrder } from './orders.ts'
 import { type OwnerAccess, sampleOf } from './sample.ts'
 
 const POLL_EVERY_MS = 10
-/** The range of a backfill: from the beginning to one day ago. */
+/** From the beginning to one day ago. */
 const BACKFILL = { fromMs: Date.UTC(2_000, 0, 1), agoMs: 24 * 3_600_000 }
 
 const clock = passingClock()
@@ -54,7 +51,7 @@ owner.start()
 owner.keepHouse()
 const parts: OwnerAccess = { config, warehouse, requests }
 
-/** Logs all work, and counts the publications that are under way. */
+/** Logs all work, and counts the publications. */
 async function observe<T>(subject: Subject, work: (note: Note) => Promise<T>): Promise<T> {
   if (subject.what !== 'publish') return await logging(subject, work)
   underWay.publications += 1
@@ -65,14 +62,13 @@ async function observe<T>(subject: Subject, work: (note: Note) => Promise<T>): P
   }
 }
 
-/** Keeps the message of each warning and error. */
 function takeFailure(line: string): void {
   const { report = '', msg = '' } = JSON.parse(line) as { report?: string; msg?: string }
   failures.push(`${report} ${msg}`.trim())
 }
 
 async function carryOut(order: TickOrder): Promise<TickResult> {
-  // A publication begins by itself. An hour that passes meanwhile would be its duration, and delay the next one.
+  // An hour that passes during a publication would count as its duration.
   while (underWay.publications > 0) await delay(POLL_EVERY_MS)
   clock.pass(order.passMs)
   await afterJobs(order.incremental.length, () =>
@@ -89,15 +85,15 @@ async function runBackfill(report: WorldReport): Promise<void> {
   await afterJobs(1, () => requests.backfill({ backfillId: `backfill-${clock.now()}`, report, from, to }))
 }
 
-/** Publishes now what is due some seconds later, and does the regular work between runs. */
+/** Publishes now, and does the work between runs. */
 async function tidy(): Promise<void> {
   const delayed = await requests.queue('housekeeping').getDelayed()
-  // Promoting a job fails if it has begun by itself in the meantime.
+  // Promoting a job fails if it has already begun.
   for (const job of delayed) await job.promote().catch(() => undefined)
   for (const work of ['checkpoint', 'retention'] as const) await afterJobs(1, () => requests.housekeeping(work))
 }
 
-/** Adds jobs, and waits until at least `count` jobs have ended and none waits or is active. */
+/** Waits until at least `count` jobs have ended, and none is left. */
 async function afterJobs(count: number, add: () => Promise<unknown>): Promise<void> {
   const ended = Promise.withResolvers<void>()
   let left = count
@@ -108,7 +104,7 @@ async function afterJobs(count: number, add: () => Promise<unknown>): Promise<vo
   while (!(await isIdle())) await delay(POLL_EVERY_MS)
 }
 
-/** Delayed jobs of housekeeping do not count: publications are added for some seconds later. */
+/** Delayed jobs do not count. */
 async function isIdle(): Promise<boolean> {
   const depths = Object.entries(await requests.depths())
   return depths.every(

@@ -1,6 +1,6 @@
 /**
- * A year in an hour: a process with all parts of an owner runs thousands of ticks, and its clock passes 53 minutes in
- * each. Rows of a sandbox are edited, deleted and restored in each tick. What could grow is measured all along.
+ * A year in an hour: an owner runs thousands of ticks, and its clock passes 53 minutes in each. Everything that could
+ * grow is measured.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,13 +14,13 @@ import type { Sample, TickResult, TickOrder } from './orders.ts'
 
 const WORKER = fileURLToPath(new URL('worker.ts', import.meta.url))
 const YEAR_MS = 365 * 24 * 3_600_000
-/** Ticks of a year: one every 53 minutes. A soak with fewer ticks ends earlier in its year. */
+/** One tick every 53 minutes. */
 export const YEAR_TICKS = 10_000
 export const PASS_MS = Math.round(YEAR_MS / YEAR_TICKS)
-/** The number of ticks in about a week. In each week, all reports are reconciled and one is backfilled. */
+/** In each week, all reports are reconciled and one is backfilled. */
 const WEEK_TICKS = 192
 const EDITS_A_TICK = 3
-/** A deleted row is restored after this number of ticks, so that the number of rows stays the same. */
+/** Restored rows keep the number of rows the same. */
 const RESTORED_AFTER_TICKS = 20
 /** Ticks from one publication to the next. */
 const TIDIED_EVERY = 20
@@ -28,9 +28,8 @@ const ROWS = 60
 
 export interface YearOptions {
   readonly ticks: number
-  /** A sample is taken each time after this number of ticks. */
+  /** Ticks from one sample to the next. */
   readonly sampleEvery: number
-  /** The setting `history` in days. */
   readonly historyDays: number
   readonly onSample: (row: YearRow) => void
 }
@@ -73,7 +72,7 @@ export async function soakYear({ ticks, sampleEvery, historyDays, onSample }: Ye
   return { rows, failures }
 }
 
-/** Audit reports are off: their tables grow with each edit, because they contain the service's own history. */
+/** Audit reports are off, because their tables grow with each edit. */
 const settingsFor = (url: string, historyDays: number) => ({
   service: { base_url: url, client_id: 'demo' },
   warehouse: './warehouse.duckdb',
