@@ -62,18 +62,18 @@ interface RejectedLoads {
 
 /** Loads the listed rows. Returns false if other loads have changed the list: the caller then lists the rows again. */
 async function allLoadedAgain(context: RetryContext, report: ReportName, { loads, isLast }: RejectedLoads) {
-  const moved = new SyncError('UNEXPECTED', `${report}: its rejected rows changed ${TRIES_MAX} times meanwhile`, {
+  const changed = new SyncError('UNEXPECTED', `${report}: its rejected rows changed ${TRIES_MAX} times meanwhile`, {
     report,
     cure: 'Run it again: nothing was lost.',
   })
   try {
     for (const batch of batches(loads)) {
       context.signal.throwIfAborted()
-      await loadAgain(context, report, { ...batch, moved })
+      await loadAgain(context, report, { ...batch, errorIfChanged: changed })
     }
     return true
   } catch (error) {
-    if (error !== moved || isLast) throw error
+    if (error !== changed || isLast) throw error
     return false
   }
 }
@@ -85,7 +85,7 @@ const privacyChanged = (report: ReportName): SyncError =>
     cure: `Run "tidemark sync ${report}" first: it forgets the rows that were refused before and reads them again.`,
   })
 
-function batches(loads: RejectedLoads['loads']): Omit<RejectedBatch, 'moved'>[] {
+function batches(loads: RejectedLoads['loads']): Omit<RejectedBatch, 'errorIfChanged'>[] {
   const found: { loadIds: number[]; rows: number }[] = []
   for (const { loadId, rows } of loads) {
     const last = found.at(-1)
@@ -129,7 +129,7 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
     }
   }
   // Other loads have removed rejected rows meanwhile, so the offsets skipped some. The caller lists the rows again.
-  if (read !== batch.rows) throw batch.moved
+  if (read !== batch.rows) throw batch.errorIfChanged
   const [segment, ...more] = await spool.takeRest()
   assert(segment !== undefined && more.length === 0, 'kept rows make one segment')
   await warehouse.load({

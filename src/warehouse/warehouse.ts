@@ -42,7 +42,7 @@ import { publish, type PublishBy, type PublishResult } from './publish/publish.t
 import type { ReconcileEnd, OpenReconcile, ReconcilePlace, ReconcileResult } from './load/reconcile.ts'
 import { absentKeys, beginReconcile, endReconcile, openReconcile, reconciledRows } from './load/reconcile.ts'
 import { rejectedRows, type Dismissal, dismissRejected, rejectingLoads, withheldRows } from './load/rejectedRows.ts'
-import { endReset, RESET, resetReport, type ResetEnd, type ResetRequest } from './load/reset.ts'
+import { endReset, RESET_RUN_ID, resetReport, type ResetEnd, type ResetRequest } from './load/reset.ts'
 import { type RetypedColumn, retypeColumn, type RetypeRequest } from './load/retypeColumn.ts'
 import { attachLake, LAKE, type LakePlace, openLake } from './database/lake.ts'
 import { claimFolder, removeOrphans } from './database/storage.ts'
@@ -272,7 +272,7 @@ export class Warehouse implements AsyncDisposable {
   reset(request: ResetRequest): Promise<number> {
     return this.#changingColumns(undefined, async (sql) => {
       for (const kind of ['incremental', 'backfill', 'reconcile'] as const) {
-        const place = { report: request.report, kind, holder: RESET }
+        const place = { report: request.report, kind, holder: RESET_RUN_ID }
         await this.#fences.check(sql, await this.#fences.take(sql, place))
       }
       return resetReport(sql, request)

@@ -146,7 +146,8 @@ class Trail {
     )
     await this.#intake.commit()
     const isLast = records.length < TRAILS_AGAIN_MAX
-    if (isLast && records.every(({ scope, waits }) => !waits && !this.#failed.has(scope))) await again.done()
+    if (isLast && records.every(({ scope, waitsForRetry }) => !waitsForRetry && !this.#failed.has(scope)))
+      await again.done()
   }
 
   #recordsOf({ follows, scopePrefix }: Subject, again?: Instant) {
@@ -156,7 +157,7 @@ class Trail {
   }
 
   async #readTrails(subject: Subject, records: readonly DueRecord[]): Promise<void> {
-    const due = records.filter(({ waits }) => !waits)
+    const due = records.filter(({ waitsForRetry }) => !waitsForRetry)
     for (let from = 0; from < due.length; from += RECORDS_A_LOAD_MAX) {
       const some = due.slice(from, from + RECORDS_A_LOAD_MAX)
       await eachBounded(some, this.#context.settings.concurrency, (record) => this.#readTrail(subject, record))

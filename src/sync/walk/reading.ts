@@ -190,5 +190,5 @@ export async function learnPaging({ warehouse, fence }: SyncContext, { plan, sou
   const { name: report, pageSize } = plan.config
   const { profile } = source.pages
   if (isSameProfile(profile, plan.profile)) return
-  await warehouse.learnPagingProfile({ report, pageSize, knew: plan.profile, fence }, profile)
+  await warehouse.learnPagingProfile({ report, pageSize, profileBefore: plan.profile, fence }, profile)
 }

@@ -24,11 +24,9 @@ export interface SkippedRecord {
   readonly reason: string
 }
 
-/** The wait after the first failed attempt to read a trail. */
 const FIRST_RETRY_AFTER = 'INTERVAL 5 MINUTES'
 const DOUBLINGS_MAX = 9
 
-/** Stores records whose audit trail could not be read. */
 export async function recordSkipped(
   sql: Sql,
   { report, now }: { readonly report: string; readonly now: Instant },
@@ -53,8 +51,7 @@ export interface DueRecord {
   readonly begunAt: Instant | undefined
   /** True if the whole trail must be read again, because the configuration changed. */
   readonly fromStart: boolean
-  /** True if it is too early to retry a failed read. */
-  readonly waits: boolean
+  readonly waitsForRetry: boolean
 }
 
 export interface RecordsRequest {
@@ -88,7 +85,7 @@ async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promi
   const fromStart =
     again === undefined ? 'false' : `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(again)}, true)`
   // The text does not contain `now`, so that the query finds its cached result.
-  const rows = await sql.cachedRows<WithNulls<Omit<DueRecord, 'waits'>> & { waitsUntil: number | null }>(`
+  const rows = await sql.cachedRows<WithNulls<Omit<DueRecord, 'waitsForRetry'>> & { waitsUntil: number | null }>(`
     SELECT k.scope, k.id::VARCHAR AS "recordId", ${fromStart} AS "fromStart", epoch_us(m.value) AS mark,
       epoch_us(x.ask_again_at) AS "waitsUntil", epoch_us(f.asked_at) AS "askedAt", epoch_us(coalesce(r.started_at, m.updated_at)) AS "begunAt"
     FROM (SELECT DISTINCT ${text(scopePrefix)} || ${name(keyColumn)} AS scope, ${name(keyColumn)} AS id FROM main.${name(follows)}) k
@@ -99,8 +96,8 @@ async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promi
     LEFT JOIN tidemark.runs r ON r.run_id = l.run_id
     ${which}`)
   return rows.map(({ waitsUntil, ...row }) => ({
-    ...withoutNulls<Omit<DueRecord, 'waits'>>(row),
-    waits: (waitsUntil ?? 0) > now,
+    ...withoutNulls<Omit<DueRecord, 'waitsForRetry'>>(row),
+    waitsForRetry: (waitsUntil ?? 0) > now,
   }))
 }
 

@@ -34,7 +34,6 @@ async function hasUnflaggedRows(sql: Sql, { name: report }: Declaration): Promis
 
 const DENSITY_SPANS = 512
 
-/** Divides `span` into ranges with similar numbers of rows. */
 async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Promise<CountedRange[] | undefined> {
   if (report.newerBy.length === 0) return undefined
   const inScope = scope === '' ? '' : ` AND target_currency = ${text(scope)}`

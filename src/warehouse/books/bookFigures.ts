@@ -25,7 +25,6 @@ export const REJECTED = `
   FROM tidemark.rejected_rows GROUP BY report`
 export const MISFITS = 'SELECT report, count(*) AS misfits FROM tidemark.misfits GROUP BY report'
 
-/** Returns a SQL join that groups a bookkeeping table by report. */
 export const joinPerReport = (alias: string, columns: string, from: string): string =>
   `LEFT JOIN (SELECT report, ${columns} FROM tidemark.${from} GROUP BY report) ${alias} USING (report)`
 

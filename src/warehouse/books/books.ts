@@ -163,7 +163,6 @@ export interface Pause {
   readonly client: string
 }
 
-/** Stores a pause. `tidemark resume` ends it. */
 export async function recordPause(sql: Sql, pause: Pause, now: Instant): Promise<void> {
   const state = `tidemark.report_states WHERE report = ${text(pause.report)}`
   if ((await countOf(sql, state)) === 0)

@@ -23,7 +23,6 @@ function feedTables(table: ReportTable): FeedTable[] {
   return [{ name: table.name, key }, ...children].map((each) => ({ ...each, report: table.name }))
 }
 
-/** Returns SQL that creates the function `changes.<table>(since)`. */
 function tableFeedSql({ name: table, report, key }: FeedTable): string {
   const ofRemoved = key.map((column, n) => `json_extract_string(b.key, '$[${n}]')::${column.type}`)
   const isSame = key.map((column, n) => `t.${name(column.name)} = ${ofRemoved[n]}`).join(' AND ')

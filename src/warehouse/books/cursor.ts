@@ -2,7 +2,6 @@
 import { SyncError } from '../../errors.ts'
 import { onlyRow, type Sql } from '../database/sql.ts'
 
-/** The state before the first load. */
 export const START = 'start'
 
 /** Example: `184-9f3a2c11d0b7` for the state after load 184. */

@@ -6,8 +6,7 @@ import { type Sql, text, type WithNulls, withoutNulls } from '../database/sql.ts
 export interface PagingPlace {
   readonly report: ReportName
   readonly pageSize: number
-  /** The profile that was stored when the walk began. */
-  readonly knew?: PagingProfile
+  readonly profileBefore?: PagingProfile
 }
 
 type StoredProfile = Omit<PagingProfile, 'longestOfRun' | 'behindLastPage'>
@@ -22,9 +21,9 @@ export async function pagingProfileOf(sql: Sql, { report, pageSize }: PagingPlac
 
 /** Stores a profile, combined with one that another walk has stored in the meantime. */
 export async function learnPagingProfile(sql: Sql, place: PagingPlace, learnt: PagingProfile): Promise<void> {
-  const { report, pageSize, knew } = place
+  const { report, pageSize, profileBefore } = place
   const stored = await pagingProfileOf(sql, place)
-  const isAsBefore = knew !== undefined && isSameProfile(stored, knew)
+  const isAsBefore = profileBefore !== undefined && isSameProfile(stored, profileBefore)
   const { fullPageRows, longestPageRows, firstNumber, wholeRows } = isAsBefore ? learnt : joinProfiles(stored, learnt)
   const learned = [pageSize, fullPageRows ?? 'NULL', longestPageRows, firstNumber ?? 'NULL', wholeRows]
   await sql.run(`

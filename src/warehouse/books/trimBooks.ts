@@ -9,7 +9,6 @@ export type TrimResult = Readonly<Record<'runs' | 'windows' | 'loads', number>>
 const COUNTS = `SELECT (SELECT count(*) FROM tidemark.runs) AS runs, (SELECT count(*) FROM tidemark.windows) AS windows,
   (SELECT count(*) FROM tidemark.loads) AS loads`
 
-/** Removes old records and merges old windows. Returns how many disappeared. */
 export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> {
   const { runs, windows, loads } = await onlyRow<TrimResult>(sql, COUNTS)
   const ended = `SELECT backfill_id FROM tidemark.backfills WHERE ended_at < ${time(before)} AND state IN ('done', 'cancelled')`

@@ -102,7 +102,6 @@ const WAIT_MS_MAX = 1_000
 const UNREACHABLE_MS_MAX = 30_000
 
 const LOST_COMMIT = /^TransactionContext Error:[^]*DuckLake transaction\.\s+Exceeded the maximum retry count/
-/** Matches messages about another process's commit, a locked SQLite file, or a restart of PostgreSQL. */
 const CONFLICT =
   /Exceeded the maximum retry count|database is locked|could not serialize|Transaction conflict|cannot be reached|committed first/
 

@@ -39,7 +39,6 @@ export type AroundStatement = <T>(sql: string, run: () => Promise<T>) => Promise
 /** Receives some rows of a query result. Returns false if it needs no more rows. */
 export type TakeRows = (rows: readonly (readonly Cell[])[], columns: readonly string[]) => Promise<boolean>
 
-/** Returns the limit of compactions for the COMMIT (`max_vacuum_tasks`). */
 type CompactionLimit<T> = (result: T) => number
 
 /** DuckDB's own join order is bad, because it assumes 42 rows in every file. */

@@ -64,7 +64,6 @@ const SILENCE = {
   tcp_user_timeout: '20000',
 }
 
-/** Adds the timeouts that the operator's connection string does not set. */
 export function withTimeouts(at: string): string {
   const missing = Object.entries(SILENCE).filter(([name]) => !at.includes(name))
   const [first, next] = /^postgres(?:ql)?:\/\//.test(at) ? ['?', '&'] : [' ', ' ']
@@ -133,8 +132,7 @@ const ACCESS = {
 const OTHER_FORMAT = /catalog version is '?(\d+\.\d+)[^,]*,.* version '?(\d+\.\d+)/
 
 const RETRYABLE = /already exists|locked|duplicate key|conflict|23505/i
-/** DuckLake's message about a lake that another process is still creating. */
-const HALF_MADE = /does not exist/i
+const LAKE_BEING_CREATED = /does not exist/i
 const NO_LAKE = /^Invalid Input Error: Existing DuckLake at .* does not exist/
 const OTHER_DATA = /DATA_PATH parameter "(.*?)\/?" does not match existing data path in the catalog "(.*?)\/?"/
 
@@ -145,7 +143,7 @@ async function attachWithRetries(database: Database, place: LakePlace, readOnly:
       return await database.run(sql)
     } catch (error) {
       const { message } = error as Error
-      const mayPass = RETRYABLE.test(message) || (!readOnly && HALF_MADE.test(message))
+      const mayPass = RETRYABLE.test(message) || (!readOnly && LAKE_BEING_CREATED.test(message))
       if (tries >= OPEN_TRIES_MAX || !mayPass) throw attachError(place, error as Error, readOnly)
       await systemClock.sleep(OPEN_WAIT_MS * (1 + systemClock.random()))
     }

@@ -52,7 +52,6 @@ const ROWS_OF_A_VECTOR = 2_048
 /** With the default limit, this increase keeps the process below 1 GiB. */
 const LONG_ROWS_MIB_MAX = 384
 
-/** Retries `work` with memory for long rows, or rethrows `failure`. */
 async function withLongRows<T>(
   database: Database,
   { size: { rowBytesMax, bytes }, failure }: { readonly size: LoadSize; readonly failure: unknown },

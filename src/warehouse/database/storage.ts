@@ -37,7 +37,6 @@ export async function removeOrphans(sql: Pick<Sql, 'rows'>, lake: string): Promi
 const KEYS = 'Correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or renew AWS_SESSION_TOKEN), and start again.'
 export const PERMISSIONS = 'Allow the access key to list the bucket, and to read, write and delete below lake_data.'
 
-/** The first matching pattern determines the message and the cure. */
 const REFUSALS: readonly (readonly [pattern: RegExp, what: string, cure: string])[] = [
   [/TimeTooSkewed|RequestExpired/, "this machine's clock differs too much from the storage's", 'Set this clock.'],
   [/QuotaExceeded|StorageFull|HTTP (?:code )?507/, 'the bucket is full', 'Free space in it, or raise its quota.'],
@@ -48,7 +47,6 @@ const REFUSALS: readonly (readonly [pattern: RegExp, what: string, cure: string]
   [/HTTP (?:code )?404/, 'a bucket or file is missing', 'Correct lake_data, or restore the files from a backup.'],
 ]
 
-/** Matches DuckDB's messages about requests that the object storage did not fulfil. */
 export const STORAGE_FAULT = /HTTP Error: |error for HTTP (?:GET|PUT|POST|HEAD|DELETE) /
 
 export function storageError(message: string, cause: unknown): SyncError {

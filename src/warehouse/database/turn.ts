@@ -3,7 +3,6 @@ import { repeat, systemClock } from '../../clock.ts'
 import { SyncError } from '../../errors.ts'
 import { text } from './sql.ts'
 
-/** The number of the lock in PostgreSQL: the letters `lake` in ASCII. */
 const LOCK = 0x6c_61_6b_65
 /** PostgreSQL ends the session of a frozen process after this many seconds. */
 const SILENT_S_MAX = 15

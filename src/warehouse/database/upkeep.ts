@@ -87,7 +87,6 @@ async function record(sql: Sql, upkeep: LakeUpkeep): Promise<LakeUpkeep> {
   return upkeep
 }
 
-/** Runs a step. Returns true if its commit drops tables of the catalogue. */
 async function run(sql: Sql, [name, query, table]: Step): Promise<boolean> {
   const [found] = await sql.rows<{ args: string | null }>(query)
   if (found?.args == null || (table !== undefined && (await hasInlinedDeletions(sql, table)))) return false
@@ -164,7 +163,6 @@ const FILES = `
     SELECT data_file_id, sum(delete_count) AS rows FROM ${IN}delete_file WHERE end_snapshot IS NULL GROUP BY ALL
   ) d USING (data_file_id) WHERE f.end_snapshot IS NULL`
 
-/** Returns the steps for tables that need upkeep. */
 async function stepsOfTables(sql: Sql): Promise<Step[]> {
   const tables = await sql.rows<Readonly<Record<'id' | 'small', number> & Record<'schema' | 'name', string>>>(`
     WITH files AS (

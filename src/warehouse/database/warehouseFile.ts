@@ -82,7 +82,6 @@ export function spillFolderOf(warehouse: string, isMove = false) {
   const own = prefix + randomUUID()
   return {
     own,
-    /** Creates the folder, and removes folders of dead processes. */
     create: async ({ isAlone }: { readonly isAlone: boolean }): Promise<void> => {
       // In a lake, a folder older than a day belongs to a dead process.
       // While DuckDB opened the file, it may have written to `own` already.
@@ -94,7 +93,6 @@ export function spillFolderOf(warehouse: string, isMove = false) {
       const now = toMillis(systemClock.now()) / SECOND_MS
       await utimes(own, now, now).catch(() => makePrivateFolder(own))
     },
-    /** Removes the folder. Call this after the warehouse has been closed. */
     remove: (): Promise<void> => rm(own, { recursive: true, force: true }),
   }
 }

@@ -39,7 +39,6 @@ const keysSql = ({ report, scope }: CountPlace, keys: Keys): string =>
     Array.from(keys, (key) => (report.currency === undefined ? [key] : [key, scope])),
   )
 
-/** Counts undeleted rows by range of creation times. */
 async function countedCreations(sql: Sql, place: CountPlace, { recent, until }: RecentRows): Promise<CreationRange[]> {
   await sql.run(keysSql(place, recent))
   const rows = await sql.rows<{ since: Instant | null; until: Instant | null; rows: number }>(`

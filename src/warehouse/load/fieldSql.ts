@@ -19,7 +19,6 @@ export class FieldSql {
     this.#discovered = load.discovered(load.table.name)
   }
 
-  /** Returns the `columns` argument of `read_json`. */
   readerColumns(): string {
     const fields = this.#catalog.fields.map((field) => {
       const isJson = field.elements === undefined ? this.#readsJson(field) : has(field.kinds, SCALARS)

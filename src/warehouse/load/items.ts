@@ -6,7 +6,6 @@ import type { StagedCollection } from '../../staging/spool.ts'
 import { memberOf } from './casts.ts'
 import { pointer, text } from '../database/sql.ts'
 
-/** The item's field that fills the column `is_deleted`. */
 export const CHILD_DELETED_FIELD = 'isDeleted'
 
 /** A larger `buffer_size` needs more memory, because each thread has several buffers. */

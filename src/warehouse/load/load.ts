@@ -59,7 +59,6 @@ const DROP_TEMPORARY = ['staged', 'newest', 'child_items', 'held', 'refusals', '
 
 type LoadRows = { readonly allNew?: Reading; readonly staged?: StagedRows }
 
-/** Writes the load in one transaction. Throws `NOT_ALL_NEW` if a row is not new. */
 async function commit(place: LoadPlace, load: Loading, { allNew, staged }: LoadRows): Promise<LoadResult> {
   const { database, begun } = place
   const { input, report } = load

@@ -39,8 +39,7 @@ export interface EntryWindow {
 export interface RejectedBatch {
   readonly loadIds: readonly number[]
   readonly rows: number
-  /** Thrown if the number of rejected rows is no longer `rows`. */
-  readonly moved: SyncError
+  readonly errorIfChanged: SyncError
 }
 
 export interface ReconcileProgress {
@@ -61,7 +60,6 @@ interface AnyLoad {
   readonly rules?: LoadRules | undefined
   /** The service's time. Rows observed later mean that its clock was set back. */
   readonly serviceNow?: Instant | undefined
-  /** Requests that no earlier load has recorded. */
   readonly requests?: readonly RequestEntry[] | undefined
   readonly closes?: readonly ClosedWindow[]
   readonly fence?: Fence | undefined
@@ -73,13 +71,11 @@ interface AnyLoad {
   readonly previousRead?: PreviousRead | undefined
   /** After a count comparison, all new rows are at least this late. */
   readonly lateMs?: number | undefined
-  /** The backfill window that this load completes. */
   readonly completes?: CompletedWindow | undefined
   /** The load replaces the stored entries of these records and times. */
   readonly entryWindows?: readonly EntryWindow[] | undefined
 }
 
-/** A load of rows that a run has read from the service. */
 interface RunLoad<Kind extends string> extends AnyLoad {
   readonly kind: Kind
   readonly closes: readonly ClosedWindow[]
@@ -107,7 +103,6 @@ export interface AuditLoad extends RunLoad<'audit'> {
 /** Rejected rows that are loaded again. They replace only older versions. */
 interface RetryLoad extends AnyLoad {
   readonly kind: 'retry'
-  /** The rows to remove from `tidemark.rejected_rows`. */
   readonly batch: RejectedBatch
 }
 

@@ -25,7 +25,6 @@ export interface Loading extends ColumnPlan {
 
 export interface Reading extends Loading {
   readonly segment: Segment
-  /** One file, or several if rows are long. */
   readonly files: readonly string[]
 }
 
@@ -58,7 +57,6 @@ export interface RowReading {
   readonly collections: readonly CarriedCollection[]
   /** True if the column `~misfits` may list values. */
   readonly mayMisfit: boolean
-  /** Returns SQL that is true if a staged row `s` contains the field. */
   readonly carries: (field: string) => string
 }
 

@@ -12,9 +12,8 @@ import type { Writing } from './loading.ts'
 
 /** Share of rows that one reconcile may mark as deleted without permission. */
 export const DELETED_SHARE_MAX = 0.1
-/** Up to this many rows need no permission, unless they are over half. */
-const DELETED_ROWS_SURE = 10
-const KEPT_SHARE_SURE = 0.5
+const DELETED_ROWS_ALLOWED = 10
+const KEPT_SHARE_MIN = 0.5
 
 /** Stored rows outside these limits are not compared. */
 export interface ReconcileLimits {
@@ -70,7 +69,6 @@ export async function beginReconcile(sql: Sql, place: ReconcilePlace, begun: Ope
       ${time(begun.startedAt)}, NULL, NULL, 0, 0, 0, 0, 0, ${askedSql(place.asked)})`)
 }
 
-/** Stores the progress of a reconcile, in the load's transaction. */
 export async function recordReconcileStep(sql: Sql, load: Writing, step: ReconcileProgress & MergeCounts) {
   const { report, staged } = load
   const { reconcileId, reached, inserted, updated } = step
@@ -117,7 +115,6 @@ export async function absentKeys(sql: Sql, report: string, scope: string): Promi
   return rows.map(({ key }) => key)
 }
 
-/** Marks rows as deleted that two successive reconciles did not find. */
 export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<ReconcileResult> {
   const { report, scope, reconcileId } = ending
   const key = storedKeySql(ending)
@@ -172,7 +169,6 @@ export interface Deleting {
   readonly now: Instant
 }
 
-/** Marks rows in `absent` as deleted where `again` is true. */
 export async function markAbsent(sql: Sql, deleting: Deleting, deleted: number): Promise<void> {
   const { report, startedAt } = deleting
   const loadId = await nextLoadId(sql)
@@ -202,9 +198,8 @@ export async function recordDeletions(sql: Sql, deleting: Deleting, load: { load
       0, 0, 0, 0, ${load.deleted}, 0, 0, 0, NULL, NULL, ${time(startedAt)}, NULL, 0)`)
 }
 
-/** Throws MASS_DELETE_STOPPED if too many rows would be marked as deleted. */
 export function checkBrake(report: string, deleted: number, live: number): void {
-  const isFew = deleted <= DELETED_ROWS_SURE && deleted <= Math.max(1, live * (1 - KEPT_SHARE_SURE))
+  const isFew = deleted <= DELETED_ROWS_ALLOWED && deleted <= Math.max(1, live * (1 - KEPT_SHARE_MIN))
   if (isFew || deleted <= live * DELETED_SHARE_MAX) return
   throw new SyncError('MASS_DELETE_STOPPED', `${deleted} of ${live} rows would be marked as deleted at once`, {
     report,

@@ -145,9 +145,13 @@ export function rejectedRows(sql: Sql, request: RejectedRowsRequest): Promise<Re
     ORDER BY r.scope, 2, r.load_id, hash(r.row::VARCHAR), r.rowid LIMIT ${limit} OFFSET ${offset}`)
 }
 
-async function deleteRejectedBatch(sql: Sql, report: string, { loadIds, rows, moved }: RejectedBatch): Promise<void> {
+async function deleteRejectedBatch(
+  sql: Sql,
+  report: string,
+  { loadIds, rows, errorIfChanged }: RejectedBatch,
+): Promise<void> {
   const which = `report = ${text(report)} AND ${IS_LOADABLE} AND load_id IN (${loadIds.join(', ')})`
-  if ((await countOf(sql, `tidemark.rejected_rows WHERE ${which}`)) !== rows) throw moved
+  if ((await countOf(sql, `tidemark.rejected_rows WHERE ${which}`)) !== rows) throw errorIfChanged
   await sql.run(`DELETE FROM tidemark.rejected_rows WHERE ${which}`)
 }
 

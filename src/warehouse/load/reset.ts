@@ -7,8 +7,7 @@ import { countOf, name, type Sql, text } from '../database/sql.ts'
 import { closeOpenVersions, recordReplaced, tablesOf } from '../tables/versions.ts'
 import { type Deleting, heldSql, markAbsent, recordDeletions, storedKeySql } from './reconcile.ts'
 
-/** Stored as the run id of a reset, which is not a run. */
-export const RESET = 'tidemark reset'
+export const RESET_RUN_ID = 'tidemark reset'
 
 export interface ResetRequest {
   readonly report: ReportName
@@ -52,7 +51,7 @@ export async function resetReport(sql: Sql, request: ResetRequest): Promise<numb
   await sql.run(`
     DELETE FROM tidemark.reconcile_keys WHERE reconcile_id IN (SELECT reconcile_id FROM tidemark.reconciles ${ofReport} AND ended_at IS NULL);
     DELETE FROM tidemark.reconciles ${ofReport} AND ended_at IS NULL`)
-  const deleting = { report, runId: RESET, startedAt: serviceNow, now }
+  const deleting = { report, runId: RESET_RUN_ID, startedAt: serviceNow, now }
   await recordDeletions(sql, deleting, { loadId, deleted: empty ? rows : 0 })
   return rows
 }

@@ -123,7 +123,6 @@ function sentSql({ column, json, numberMark }: ColumnReading, stored: string): s
   return `coalesce(${member}, ${storedAsJson(stored, column.type)})`
 }
 
-/** Returns SQL for the new value, and conditions for misfits and rounded values. */
 function readingSql(sent: string, type: ColumnType) {
   const scalar = `CASE WHEN starts_with(${sent}, '"') THEN json_extract_string(${sent}, '$') WHEN NOT ${isNestedSql(sent)} THEN ${sent} END`
   const ofScalar = (sql: (value: string) => string) => computeOnce(scalar, 'v', sql)

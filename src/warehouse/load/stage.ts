@@ -69,7 +69,6 @@ export async function stage(sql: Sql, load: Reading): Promise<StagedRows> {
   return { ...reading, rejected, rows: isUnique ? stored : await countOf(sql, 'staged'), earlier }
 }
 
-/** Rejects rows that have an item with an unknown field. */
 async function rejectItems(sql: Sql, { table, segment, discovered }: Reading): Promise<void> {
   for (const items of segment.collections) {
     const child = table.children.find((each) => each.field === items.field)
