@@ -9,7 +9,6 @@ export interface ReadAnswer extends Pick<QueryEnd, 'columns' | 'warrants'> {
   readonly more: boolean
 }
 
-/** Returns the first rows of a statement. */
 export async function readAnswer(
   reader: Reader,
   { sql, rowsMax, ...options }: { readonly sql: string; readonly rowsMax: number } & QueryOptions,

@@ -24,7 +24,6 @@ const report = z.string().optional().describe('Such as events; all reports if it
 const runsSql = (name: string | undefined): string =>
   `FROM tidemark.runs ${name === undefined ? '' : `WHERE report = ${text(name)} `}ORDER BY started_at DESC`
 
-/** Returns a server that the caller connects to a transport. */
 export function mcpServer(reader: Reader, version: string): McpServer {
   const server = new McpServer({ name: 'tidemark', version }, { instructions: INSTRUCTIONS })
   // The reader runs one statement at a time.

@@ -98,7 +98,6 @@ export class ReaderProcess {
     return this.#child.connected
   }
 
-  /** Sends a request after all earlier requests have ended. */
   ask(request: Request, options: AskOptions): Promise<unknown> {
     return this.#inTurn(() => this.#exchange(request, options))
   }

@@ -19,7 +19,6 @@ const COMPARED_MAX = 16
 /** Up to this many bytes, copying in a loop is faster than `Buffer.copy`. */
 const COPIED_MAX = 32
 
-/** Byte positions of the fields of one item. */
 export class ItemFields {
   count = 0
   readonly #from = new Int32Array(ITEM_FIELDS_MAX)

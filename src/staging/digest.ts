@@ -40,7 +40,7 @@ export function digestOf(view: DataView, from: number, to: number): Digest {
     second = mixWord(second, byte, 0x85ebca77 | 0)
   }
   const isObject = view.getUint8(from) === OPEN_OBJECT
-  return { first: mixBits(first) & POSITIVE, second: mixBits(second) & POSITIVE, isObject }
+  return { first: finalizeMurmur3(first) & POSITIVE, second: finalizeMurmur3(second) & POSITIVE, isObject }
 }
 
 function mixWord(state: number, word: number, factor: number): number {
@@ -50,8 +50,7 @@ function mixWord(state: number, word: number, factor: number): number {
   return (Math.imul((joined << 13) | (joined >>> 19), 5) + 0x38495ab5) | 0
 }
 
-/** The finalizer of MurmurHash3. */
-function mixBits(state: number): number {
+function finalizeMurmur3(state: number): number {
   let h = Math.imul(state ^ (state >>> 16), 0x85ebca6b)
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)
   return h ^ (h >>> 16)

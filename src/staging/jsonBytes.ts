@@ -188,7 +188,6 @@ export class JsonBytes {
     const paired = unit < 0xdc00 && this.bytes[at + 6] === BACKSLASH && this.bytes[at + 7] === LETTER_U
     const low = paired ? this.#hex4(at + 8) : 0
     if (low >= 0xdc00 && low <= 0xdfff) return at + 12
-    // DuckDB rejects half a surrogate pair.
     this.splices.push({ at, remove: 0, insert: ONE_BACKSLASH })
     return at + 6
   }

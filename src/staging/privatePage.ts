@@ -72,7 +72,7 @@ export class PrivatePages {
     return this.#apply('drop', at)
   }
 
-  /** Replaces the whole item if it is not an object, because privacy rules only name fields of objects. */
+  /** Privacy rules name fields of objects, so any other item is replaced as a whole. */
   #item(rules: ObjectRules, at: number): number {
     if (this.#json.bytes[at] !== OPEN_OBJECT)
       return this.#json.bytes[at] === LETTER_N ? this.#json.value(at) : this.#withhold(at)

@@ -4,7 +4,6 @@ import { CLOSE_OBJECT, COMMA, NEWLINE, DIGITS_MAX, writeDigits } from './bytes.t
 import { copySpliced, type JsonBytes, type Splice, insertedBytesMax } from './jsonBytes.ts'
 
 export interface StagedRow {
-  /** Position of the row's `{`. `to` is the position after its `}`. */
   readonly from: number
   readonly to: number
   readonly shape: number

@@ -2,15 +2,15 @@
 const HEADER_BYTES = 4_096
 export const HEADERS_BYTES = 3 * HEADER_BYTES
 const WORD_BYTES = 8
-/** Positions of words in a header. */
+/** Positions in a header, in words of 8 bytes. */
 const [WRITE_COUNTER, BLOCKS, BLOCK_BYTES] = [1, 4, 5]
 const BLOCK_BYTES_MAX = 262_144
 
 export const wordsOf = (/** @type {Buffer} */ bytes) =>
   new BigUint64Array(bytes.buffer, bytes.byteOffset, bytes.length / WORD_BYTES)
 
-/** Returns whether the first word is DuckDB's checksum of the other words. */
-export function isSound(/** @type {BigUint64Array} */ words) {
+/** Returns whether the first word is the checksum of the other words. */
+export function isIntact(/** @type {BigUint64Array} */ words) {
   let sum = 5_381n
   for (let at = 1; at < words.length; at += 1)
     sum = BigInt.asUintN(64, sum ^ BigInt.asUintN(64, (words[at] ?? 0n) * 0xbf58476d1ce4e5b9n))
@@ -29,7 +29,7 @@ export async function headersOf(/** @type {import('node:fs/promises').FileHandle
   )
   const blockBytes = Number(newer[BLOCK_BYTES])
   const isKnown =
-    isSound(wordsOf(main)) && isSound(newer) && blockBytes % WORD_BYTES === 0 && blockBytes <= BLOCK_BYTES_MAX
+    isIntact(wordsOf(main)) && isIntact(newer) && blockBytes % WORD_BYTES === 0 && blockBytes <= BLOCK_BYTES_MAX
   return { bytes, main, blockBytes: isKnown ? blockBytes : undefined, blocks: Number(newer[BLOCKS]) }
 }
 
@@ -42,7 +42,7 @@ export async function damagedBlocks(/** @type {import('node:fs/promises').FileHa
   const words = wordsOf(block)
   for (let number = 0; number < blocks; number += 1) {
     const { bytesRead } = await file.read(block, 0, blockBytes, HEADERS_BYTES + number * blockBytes)
-    if (bytesRead < blockBytes || !isSound(words)) damaged.push(number)
+    if (bytesRead < blockBytes || !isIntact(words)) damaged.push(number)
   }
   return damaged
 }

@@ -64,7 +64,6 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Removes export files that are not in `kept`. */
 export async function removeStrays(to: string, kept: readonly string[]): Promise<void> {
   await rm(join(to, SPILL_FOLDER), { recursive: true, force: true })
   await removeTemporaryFiles(join(to, MANIFEST))
@@ -75,7 +74,6 @@ export async function removeStrays(to: string, kept: readonly string[]): Promise
   }
 }
 
-/** Converts unexpected errors to DISK_FULL or EXPORT_FAILED. */
 export function exportFailed(to: string, thrown: unknown): SyncError {
   const known = asSyncError(thrown)
   const isFull = known.code === 'DISK_FULL' || /ENOSPC/.test(known.message)

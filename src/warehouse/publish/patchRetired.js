@@ -9,7 +9,7 @@ import { readSync } from 'node:fs'
 import { open, rename, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setImmediate as otherEvents } from 'node:timers/promises'
-import { HEADERS_BYTES, headersOf, isSound, wordsOf } from './duckdbFile.js'
+import { HEADERS_BYTES, headersOf, isIntact, wordsOf } from './duckdbFile.js'
 
 /** @typedef {import('node:fs/promises').FileHandle} FileHandle */
 
@@ -99,7 +99,7 @@ async function patch(/** @type {FileHandle} */ source, /** @type {FileHandle} */
       const block = fresh.subarray(from, Math.min(from + BLOCK_BYTES, length))
       if (block.equals(old.subarray(from, from + block.length))) continue
       const number = (at - HEADERS_BYTES + from) / BLOCK_BYTES
-      if (number < blocks && (block.length < BLOCK_BYTES || !isSound(wordsOf(block))))
+      if (number < blocks && (block.length < BLOCK_BYTES || !isIntact(wordsOf(block))))
         return `block ${number} is damaged`
       await target.write(block, 0, block.length, at + from)
       written += 1

@@ -111,7 +111,6 @@ async function stateOfFile(path: string): Promise<string | undefined> {
   }
 }
 
-/** Copies `from` to `to` and checks the copy. */
 export function copyInto(from: string, to: string, by: PublishBy = 'blocks'): Promise<CopyWay> {
   const retired = join(dirname(to), `.${basename(to)}.retired`)
   return replaceFile(to, async (temporary) => {

@@ -79,7 +79,6 @@ export async function closeVersions(sql: Sql, history: HistoryStart | undefined,
   await sql.run('DROP TABLE closing')
 }
 
-/** Ends all open versions of a report at `now`. */
 export async function closeOpenVersions(sql: Sql, report: ReportName, now: Instant): Promise<void> {
   const history = await historyOf(sql, report)
   if (history === undefined) return
@@ -108,7 +107,6 @@ export async function switchHistory(sql: Sql, { report, on, now }: { report: Rep
   for (const table of tables) await remakeHistoryView(sql, report, table)
 }
 
-/** Creates the history view again after the table's columns have changed. */
 export async function remakeHistoryView(sql: Sql, report: string, table: string): Promise<void> {
   const history = await historyOf(sql, report)
   const open =
