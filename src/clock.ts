@@ -11,13 +11,13 @@ export interface Clock {
   now(): Instant
   monotonicMs(): number
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-  /** Runs `action` after `ms`, unless the returned function is called first. Does not keep the process alive. */
+  /** The returned function cancels the timer. */
   after(ms: number, action: () => void): () => void
   nextTurn(): Promise<void>
   random(): number
 }
 
-/** Aborts `work` and returns undefined if it takes longer than `ms`. Keeps the process alive while it waits. */
+/** Aborts `work` and returns undefined if the work takes longer than `ms` milliseconds. */
 export async function within<T>(ms: number, clock: Pick<Clock, 'after'>, work: (late: AbortSignal) => Promise<T>) {
   const ending = new AbortController()
   const late = Promise.withResolvers<undefined>()
@@ -34,7 +34,7 @@ export async function within<T>(ms: number, clock: Pick<Clock, 'after'>, work: (
   }
 }
 
-/** Calls `action` every `ms`, and ignores errors, until the result is disposed. Does not keep the process alive. */
+/** Calls `action` every `ms` milliseconds until the result is disposed. Ignores errors. */
 export function repeat(ms: number, clock: Pick<Clock, 'after'>, action: () => unknown): Disposable {
   let hasEnded = false
   let cancelTimer: (() => void) | undefined

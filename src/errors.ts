@@ -83,7 +83,7 @@ export const errorCodes = Object.keys(CODES) as readonly ErrorCode[]
 export interface ErrorDetails {
   cure: string
   report?: string | undefined
-  /** Plain values for logs and `--json`. The values contain no secrets, headers or requests. */
+  /** Logs and `--json` show these values, so they must contain no secrets, headers or requests. */
   data?: Readonly<Record<string, unknown>>
   cause?: unknown
 }
@@ -110,7 +110,7 @@ export class SyncError extends Error {
     this.data = details.data ?? {}
   }
 
-  /** True for a configuration or usage error, which ends the program with exit code 2. Other errors end it with 1. */
+  /** True for a configuration or usage error. Such an error ends the program with exit code 2. */
   get isUsage(): boolean {
     return 'usage' in CODES[this.code]
   }
@@ -121,10 +121,10 @@ export class SyncError extends Error {
   }
 }
 
-/** Returns a thrown value as a SyncError. An abort becomes CANCELLED, and an unknown error becomes UNEXPECTED. */
+/** Converts any thrown value to a SyncError. */
 export function asSyncError(thrown: unknown): SyncError {
   if (thrown instanceof SyncError) return thrown
-  // If a cleanup fails after an error, Node throws a SuppressedError, whose field `suppressed` is the first error.
+  // If the cleanup after an error fails too, `suppressed` is the first error.
   if (thrown instanceof SuppressedError) return asSyncError(thrown.suppressed)
   if (isOutOfFiles(thrown)) return filesExhausted(thrown)
   if (thrown instanceof Error && ['AbortError', 'TimeoutError'].includes(thrown.name))
@@ -145,7 +145,6 @@ export const nothingPublished = (path: string): SyncError =>
     data: { path },
   })
 
-/** Returns whether the error means "too many open files". Such an error looks like an unreachable service. */
 export const isOutOfFiles = (thrown: unknown): boolean =>
   /\bE[MN]FILE\b|too many open files/i.test(thrown instanceof Error ? thrown.message : String(thrown))
 
@@ -164,7 +163,6 @@ export function attempt<T>(work: () => T, otherwise: T): T {
   }
 }
 
-/** Throws UNEXPECTED if `condition` is false. A failed assertion is a defect of Tidemark. */
 export function assert(condition: boolean, message: string): asserts condition {
   if (!condition)
     throw new SyncError('UNEXPECTED', `assertion failed: ${message}`, { cure: 'Please report this defect.' })

@@ -1,4 +1,4 @@
-/** Replaces whole files. Even after a power cut, a file has its complete old content or its complete new content. */
+/** Replaces whole files. A power cut leaves either the complete old file or the complete new file. */
 import { open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { PRIVATE_FILE } from './folders.ts'
@@ -10,7 +10,7 @@ export async function flush(path: string): Promise<number> {
   return (await handle.stat()).size
 }
 
-/** Replaces a file: `write` creates a temporary file, which is then renamed. Readers never see a partial file. */
+/** Writes a temporary file and renames it, so that readers never see a partial file. */
 export async function replaceFile<T>(file: string, write: (temporary: string) => Promise<T>): Promise<T> {
   const temporary = join(dirname(file), `.${basename(file)}.${process.pid}.tmp`)
   try {
@@ -25,7 +25,7 @@ export async function replaceFile<T>(file: string, write: (temporary: string) =>
   }
 }
 
-/** Removes temporary files that killed processes left in `replaceFile`. Only the writer of `file` may call this. */
+/** Removes temporary files of killed processes. Only the writer of `file` may call this. */
 export async function removeTemporaryFiles(file: string): Promise<void> {
   const folder = dirname(file)
   for (const name of await readdir(folder)) {

@@ -4,7 +4,7 @@ import { readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { SyncError } from './errors.ts'
 
-/** Errors that an operator can resolve: no permission, a read-only disk, a file instead of a folder. */
+/** Errors that an operator can resolve. */
 const MISTAKES = new Set([
   'EACCES',
   'EPERM',
@@ -20,7 +20,7 @@ const MISTAKES = new Set([
 /** SQLite's codes for "attempt to write a readonly database" and "unable to open database file". */
 const SQLITE_MISTAKES = new Set([8, 14])
 
-/** Creates the folder and its parents. Node's option `recursive` is not used, because it hangs under /proc. */
+/** Creates the folder and its parents. Node's option `recursive` hangs under /proc. */
 export function makeFolder(folder: string, mode?: number): void {
   if (isFolder(folder)) return
   const above = dirname(folder)
@@ -35,7 +35,7 @@ export function makeFolder(folder: string, mode?: number): void {
 export const PRIVATE_FOLDER = 0o700
 export const PRIVATE_FILE = 0o600
 
-/** Creates a folder that only this user can enter. Makes an existing folder private, unless another user owns it. */
+/** Creates a folder that only this user can enter, or makes an existing folder private. */
 export function makePrivateFolder(folder: string): void {
   try {
     makeFolder(folder, PRIVATE_FOLDER)
@@ -47,7 +47,7 @@ export function makePrivateFolder(folder: string): void {
 
 const OTHER_USERS_BITS = 0o077
 
-/** Returns whether only this user can enter the folder. For root, the parent folder's owner may own it too. */
+/** Returns whether only this user can enter the folder. */
 export function isPrivateFolder(folder: string): boolean {
   const found = lstatSync(folder, { throwIfNoEntry: false })
   if (found === undefined || !found.isDirectory() || (found.mode & OTHER_USERS_BITS) !== 0) return false
@@ -70,21 +70,19 @@ export function isThere(path: string): boolean {
   }
 }
 
-/** Returns WAREHOUSE_MISSING if permissions or a wrong path caused the error. Returns other errors unchanged. */
+/** Converts errors about permissions and paths to WAREHOUSE_MISSING. */
 export const folderRefused = (folder: string, thrown: unknown): unknown =>
   asMistake(folder, thrown, {
     problem: 'cannot be made or written',
     cure: 'Make it a folder that this user may write, or name another path in the configuration.',
   })
 
-/** Returns WAREHOUSE_MISSING if this user has no access to one of Tidemark's files. Returns other errors unchanged. */
 export const ownFileRefused = (path: string, thrown: unknown): unknown =>
   asMistake(path, thrown, {
     problem: 'cannot be opened or written',
     cure: 'Find its owner: a process of another user, perhaps root, created it. After that process has ended, change the owner to this user, or remove it.',
   })
 
-/** Removes a folder and its contents. Throws WAREHOUSE_MISSING if the folder belongs to another user. */
 export async function removeFolder(folder: string): Promise<void> {
   try {
     await rm(folder, { recursive: true, force: true })
@@ -96,7 +94,7 @@ export async function removeFolder(folder: string): Promise<void> {
   }
 }
 
-/** Removes folders that killed processes left: their paths begin with `prefix`, and they are older than `beforeMs`. */
+/** Removes folders of killed processes: paths with this prefix that are older than `beforeMs`. */
 export async function removeLeftovers(prefix: string, beforeMs: number, own?: string): Promise<void> {
   for (const name of await readdir(dirname(prefix))) {
     const path = join(dirname(prefix), name)

@@ -40,7 +40,7 @@ export function parseInstant(text: string): Instant | undefined {
   return (ms * MICROS_PER_MS + micros) as Instant
 }
 
-/** Returns ISO 8601 in UTC with six fractional digits, for requests and messages. */
+/** Returns ISO 8601 in UTC with six fractional digits. */
 export function formatInstant(instant: Instant): string {
   const wholeSecond = Math.floor(instant / MICROS_PER_SECOND)
   const micros = instant - wholeSecond * MICROS_PER_SECOND

@@ -24,7 +24,7 @@ export interface LogOptions {
   readonly level: LogLevel
   readonly destination?: { write(text: string): unknown }
   readonly pretty?: boolean
-  /** Receives each line of level `debug` or higher as masked JSON, even if `level` is higher. */
+  /** Receives masked JSON lines of level `debug` and higher. The option `level` has no effect here. */
   readonly keep?: ((line: string) => void) | undefined
 }
 
@@ -44,7 +44,7 @@ const SECRET_FIELDS = [
   'cookie',
 ]
 
-/** Only lines with one of these fields are parsed. pino's option `redact` is slower, because it examines all fields. */
+/** pino's option `redact` is slower, because it examines all fields. */
 const SECRET_FIELD = new RegExp(`"(?:${SECRET_FIELDS.join('|')})":`)
 
 /** Shorter secrets are not masked, because ordinary words can contain the same text. */
@@ -54,7 +54,6 @@ export function createLog({ level, destination, keep, pretty = process.stderr.is
   const guarded = new Set<string>()
   const target = destination ?? pino.destination({ dest: 2, sync: true })
   const shownFrom = pino.levels.values[level] ?? Infinity
-  // At level `debug` or `trace`, a line shows all its fields. Otherwise, it shows only its message and what to do.
   const hideObject = shownFrom > LEVEL_DEBUG
   const messageFormat = ({ msg, cure }: { msg?: string; cure?: string }) =>
     `${msg ?? ''}${hideObject && cure !== undefined ? `\n    what to do: ${cure}` : ''}`
@@ -102,5 +101,5 @@ interface RunContext {
 
 const runs = new AsyncLocalStorage<RunContext>()
 
-/** Runs `work` as part of a run. Its log lines contain the run's identifier and report. */
+/** Adds the run's identifier and report to the log lines of `work`. */
 export const inRun = <T>(context: RunContext, work: () => T): T => runs.run(context, work)

@@ -3,12 +3,12 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from './clock.ts'
 import { asSyncError } from './errors.ts'
 
-/** The kind of the run in progress, under which its requests are counted. */
+/** Requests are counted under the kind of their run. */
 export const runKind = new AsyncLocalStorage<string>()
 
 export type WorkKind = 'run' | 'walk' | 'page' | 'request' | 'token' | 'load' | 'publish'
 
-/** Names, numbers and codes for metrics and traces. Facts contain no rows, bodies or secrets. */
+/** Metrics and traces show these values, so they must contain no rows, bodies or secrets. */
 export type Facts = Readonly<Record<string, string | number | boolean | undefined>>
 
 export interface Subject {
@@ -21,7 +21,6 @@ export type Note = (facts: Facts) => void
 
 export type Observe = <T>(subject: Subject, work: (note: Note) => Promise<T>) => Promise<T>
 
-/** Calls `end` after `work`, with the collected facts, the duration and, if `work` failed, the error code. */
 export async function measure<T>(
   { facts: known = {} }: Subject,
   work: (note: Note) => Promise<T>,

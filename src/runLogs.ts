@@ -1,4 +1,4 @@
-/** Stores the log lines of runs for `tidemark logs`, in one file per hour. One file per run would be too many files. */
+/** Stores the log lines of runs for `tidemark logs`, in one file per hour. */
 import { appendFileSync, mkdirSync, statSync } from 'node:fs'
 import { readdir, readFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
@@ -11,7 +11,7 @@ export const runLogsOf = (warehouse: string): string => `${warehouse}.logs`
 export const RUN_LINES_MAX = 1_000
 const HOUR_BYTES_MAX = 16 * 1_048_576
 export const LOGS_BYTES_MAX = 256 * 1_048_576
-/** Line counts are kept for at most this many runs. The count of the run that was silent longest is dropped. */
+/** The number of runs whose lines are counted. */
 const RUNS_COUNTED_MAX = 10_000
 
 export interface RunLine {
@@ -33,14 +33,14 @@ export function openRunLogs(directory: string, clock: Clock) {
   let beganHour = false
   const hasRoom = (runId: string): boolean => {
     const count = (lineCounts.get(runId) ?? 0) + 1
-    // Moves this run to the end of the map. The first run is then the one that logged nothing for the longest time.
+    // Moves this run to the end of the map, so that the run that is silent longest is first.
     lineCounts.delete(runId)
     lineCounts.set(runId, count)
     const [oldest] = lineCounts.keys()
     if (lineCounts.size > RUNS_COUNTED_MAX && oldest !== undefined) lineCounts.delete(oldest)
     return count <= RUN_LINES_MAX
   }
-  /** Appends the line synchronously, because an asynchronous call would need ten times as much processor time. */
+  /** An asynchronous append would need ten times as much processor time. */
   const append = (line: string): void => {
     const file = path.join(directory, `${formatInstant(clock.now()).slice(0, 13)}.jsonl`)
     if (file !== current) {
@@ -55,10 +55,10 @@ export function openRunLogs(directory: string, clock: Clock) {
     currentBytes += Buffer.byteLength(line)
   }
   return {
-    /** Stores a log line of a run. Never throws, because a full disk must not end the run. */
+    /** Never throws, because a full disk must not end the run. */
     take: (line: string): void => {
       const found = /"runId":"([^"]+)"/.exec(line)?.[1]
-      // Copies the text: V8 stores a substring as a reference, so each run would keep a whole log line in memory.
+      // V8 would keep the whole line in memory for a substring, so this is a copy.
       const runId = found && Buffer.from(found).toString()
       if (runId === undefined || !hasRoom(runId)) return
       try {
@@ -69,9 +69,9 @@ export function openRunLogs(directory: string, clock: Clock) {
         attempt(() => append(line), undefined)
       }
     },
-    /** Returns whether this process has started a new hourly file. If so, the caller should call `trim`. */
+    /** If true, the caller should call `trim`. */
     beganHour: () => beganHour,
-    /** Removes files older than `before` and the oldest files beyond LOGS_BYTES_MAX. Returns how many it removed. */
+    /** Removes files older than `before`, and the oldest files beyond LOGS_BYTES_MAX. */
     trim: async (before: Instant): Promise<number> => {
       const oldest = `${formatInstant(before).slice(0, 13)}.jsonl`
       let bytes = 0
@@ -93,7 +93,7 @@ async function filesIn(directory: string): Promise<string[]> {
   return names.filter((name) => FILE.test(name)).toSorted()
 }
 
-/** Returns the lines of the runs whose identifiers begin with `start`, earliest first, or [] if they were removed. */
+/** Returns the lines of the runs whose identifiers begin with `start`. */
 export async function linesOfRuns(directory: string, start: string): Promise<RunLine[]> {
   const found: RunLine[] = []
   for (const name of await filesIn(directory)) {
@@ -104,10 +104,10 @@ export async function linesOfRuns(directory: string, start: string): Promise<Run
   return found.slice(0, RUN_LINES_MAX)
 }
 
-/** The number that pino uses for the level `info`. A skipped run has only lines of the lower level `debug`. */
+/** pino's number for `info`. A skipped run logs only below this level. */
 const INFO_LEVEL = 30
 
-/** Returns the identifier of the report's last run that was not skipped or, if all were skipped, of its last run. */
+/** Returns the report's last run. Prefers runs that were not skipped. */
 export async function lastRunOf(directory: string, report: string): Promise<string | undefined> {
   let lastRun: string | undefined
   for (const name of (await filesIn(directory)).toReversed()) {

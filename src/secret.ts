@@ -21,7 +21,7 @@ export class Secret {
     return true
   }
 
-  /** Returns 16 bits of the secret's hash: enough to notice a changed secret, but too few to help someone guess it. */
+  /** 16 bits show that the secret has changed, but do not help to guess the secret. */
   get shortHash(): string {
     return createHash('sha256').update(this.#value).digest('hex').slice(0, 4)
   }
@@ -43,12 +43,12 @@ export class Secret {
   }
 }
 
-/** How to access an object store. `keys` has an access key's ID and secret and, if there is one, a session token. */
+/** `keys` are the ID and the secret of an access key, and in some cases a session token. */
 export interface StorageAccess<Key = Secret> extends Readonly<Record<'endpoint' | 'region' | 'urlStyle', string>> {
   readonly keys: readonly Key[]
 }
 
-/** Returns all spellings of a secret to mask (in text, JSON, URLs, HTML and Base64), longest first. */
+/** Returns the spellings of a secret in JSON, URLs, HTML and Base64, longest first. */
 export function spellingsOf(value: string): string[] {
   if (value === '') return []
   const inUrl = encodeURIComponent(value)

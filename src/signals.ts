@@ -1,6 +1,6 @@
 /** Listens to AbortSignals without leaving listeners behind on long-lived signals. */
 
-/** Calls `action` when the signal aborts, or at once if it already has. Disposing the result removes the listener. */
+/** Calls `action` when the signal aborts, or at once if the signal has already aborted. */
 export function onAbort(signal: AbortSignal, action: () => void): Disposable {
   if (signal.aborted) action()
   else signal.addEventListener('abort', action, { once: true })

@@ -1,6 +1,5 @@
 /** Runs asynchronous work one piece after another, in the order of the calls. */
 
-/** Returns a function that runs `work` once the work of all earlier calls has finished, even if it failed. */
 export function turns() {
   let last: Promise<unknown> = Promise.resolve()
   return <T>(work: () => Promise<T>): Promise<T> => {

@@ -1,4 +1,4 @@
-/** Finds what needs an operator's attention, worst first: one item per cause, with its reports and what to do. */
+/** Finds what needs an operator's attention. Reports with the same cause share one item. */
 import { isPerRecord, type ReportName } from '../../schema/index.ts'
 import type { NextTick } from '../../jobs/queue/requests.ts'
 import type { Attention } from './api/schemas.ts'
@@ -9,7 +9,7 @@ import { duration } from '../words.ts'
 import type { Pause } from '../warehouse/books/books.ts'
 import type { AllSettings, ReportSettings } from './backend.ts'
 
-/** Returns an item that lists the settings edited since the worker started, without values, which may be secret. */
+/** Returns an item that names the edited settings, but not their values, which may be secret. */
 export async function settingsAttention(editedKeys: () => Promise<readonly string[]>): Promise<Attention[]> {
   const keys = await editedKeys().catch((error: unknown) => [asSyncError(error).message])
   const why = `This worker still uses the settings of its start. Edited since: ${keys.join(', ')}`
@@ -18,7 +18,6 @@ export async function settingsAttention(editedKeys: () => Promise<readonly strin
   return [{ kind: 'settings', reports: [], ...card, urgent: false, action: null, next_try: null }]
 }
 
-/** A report is late if its lag exceeds both one hour and ten times the interval between its runs. */
 const BEHIND_SECONDS_MIN = 3_600
 const INTERVALS_BEHIND = 10
 
@@ -30,7 +29,7 @@ export interface AttentionInput {
 }
 
 export function attentionOf({ standings, pauses, settings, nextTicks }: AttentionInput): Attention[] {
-  // All reports use the same credentials, so if the service refuses them, every report stops.
+  // All reports share the credentials, so a refusal stops every report.
   const refused = pauses.find(({ code }) => code === 'CREDENTIALS_REFUSED')
   const found = standings.flatMap((standing): Finding[] => {
     const { report, state } = standing
@@ -53,11 +52,11 @@ const BY_HAND = 'REPORT_PAUSED'
 const SHARED = { paused: 'are paused', failed: 'failed' } as const
 const isShared = (kind: Attention['kind']): kind is keyof typeof SHARED => kind in SHARED
 
-/** Returns the same text for reports that share a problem, such as a pause, so that they become one item. */
+/** Reports with the same cause become one item. */
 const causeOf = ({ report, kind, why, cure }: Finding): string =>
   isShared(kind) ? [kind, ...[why, cure].map((text) => renamed(text, report, '…'))].join('\n') : `${kind} ${report}`
 
-/** Replaces the report's name in the text with `name`. Leaves permissions such as `budgets.read` unchanged. */
+/** Does not change permissions such as `budgets.read`. */
 const renamed = (text: string, report: ReportName, name: string): string =>
   text.replaceAll(new RegExp(`\\b${report}\\b(?!\\.\\w)`, 'g'), name)
 
@@ -85,7 +84,7 @@ interface Context {
   readonly settings: ReportSettings
 }
 
-/** The kinds of problems, worst first. Each function returns an item if the report has that problem. */
+/** The worst problem is first, because the page shows the items in this order. */
 const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Context) => Need | undefined>> = {
   paused: ({ report, state, not_running_because: because }, { pause }) => {
     if (state !== 'paused' && pause?.code !== 'CREDENTIALS_REFUSED') return undefined
@@ -106,7 +105,7 @@ const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Co
   behind: ({ report, state, lag_seconds: lag, requests }, { settings: { every, everyMs = DAY_MS } }) => {
     const expected = Math.max(BEHIND_SECONDS_MIN, (INTERVALS_BEHIND * (requests?.planned_ms ?? everyMs)) / 1_000)
     if (state === 'failed' || lag === null || lag <= expected) return undefined
-    // An audit report's mark moves only when a record changes, so an old mark does not mean that the report is behind.
+    // The mark of an audit report moves only when a record changes.
     if (isPerRecord(report)) return undefined
     return {
       title: `${report} is ${duration(lag * 1_000)} behind`,

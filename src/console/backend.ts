@@ -1,4 +1,4 @@
-/** Connects the console to the data. The warehouse's owner uses it; other workers read the copy and ask the owner. */
+/** Connects the console to the data. Only the warehouse's owner reads the warehouse itself. */
 import type { ReportName } from '../../schema/index.ts'
 import type { OperationRequest, Reply, RunningRun } from '../operations/contract.ts'
 import type { Caller } from '../operations/engine.ts'
@@ -11,7 +11,7 @@ export interface Reader {
 
 export interface ConsoleBackend {
   readonly isOwner: boolean
-  /** Executes an operation and never throws. If the operation fails, the answer contains `error`. */
+  /** Never throws: the reply to a failed operation contains `error`. */
   answer(request: OperationRequest, caller: Caller): Promise<Reply>
   readonly books: Reader
   standings(): Promise<readonly Standing[]>

@@ -1,4 +1,4 @@
-/** The console's queries on schema `tidemark`. Each query limits the number of rows and returns times as text. */
+/** The console's queries on the schema `tidemark`. */
 import type { ReportName } from '../../schema/index.ts'
 import { iso, text } from '../warehouse/database/sql.ts'
 import { PROBLEM } from '../status/standing.ts'
@@ -38,7 +38,7 @@ export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName,
 
 const MARKS_LISTED = 300
 
-/** Computes the mark after each run as its window's end minus `settleMs`. Tidemark stores only the last mark. */
+/** Computes the marks after past runs, because Tidemark stores only the last mark. */
 export function marksOver(books: Reader, report: ReportName, settleMs: number) {
   return books.rows<{ at: string; mark: string }>(`
     WITH ended AS (

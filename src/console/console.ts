@@ -1,4 +1,4 @@
-/** Assembles the console's server. A request passes through these parts in order: headers, gate, rate limit, routes. */
+/** Assembles the console's server from headers, gate, rate limit and routes. */
 import cookie from '@fastify/cookie'
 import rateLimit from '@fastify/rate-limit'
 import fastify, { type FastifyInstance } from 'fastify'
@@ -22,7 +22,7 @@ export interface ConsoleOptions extends ReadOptions {
   readonly host: string
   /** If the port is 0, the system chooses a free port. */
   readonly port: number
-  /** The token for the login. If it is undefined, the console creates a token. */
+  /** If undefined, the console creates a token. */
   readonly token?: Secret | undefined
   readonly viewToken?: Secret | undefined
   /** Proxies that are trusted to name the client in `X-Forwarded-For`. Example: `['10.0.0.0/8']`. */
@@ -42,7 +42,7 @@ export interface Console extends AsyncDisposable {
 const BODY_BYTES_MAX = 16_384
 const REQUEST_MS_MAX = 10_000
 const REQUEST_CHECK_EVERY_MS = 1_000
-/** Maximum requests per minute from one client address to a route without a login, such as `/login`. */
+/** Limits one client address on routes without a login, such as `/login`. */
 const OPEN_REQUESTS_A_MINUTE = 600
 
 /** Starts the server. Throws CONSOLE_PORT_TAKEN, or CONFIG_INVALID for an unusable address or token. */
@@ -71,7 +71,7 @@ async function addRoutes(app: FastifyInstance, options: ConsoleOptions & { reado
   const { clock, log, backendOf, version, token, viewToken, host, port } = options
   const sessions = openSessions(clock)
   const gate = { token, viewToken, host, cookie: `tidemark_${port}`, sessions, countGuess: guessCounter(app) }
-  // The API accepts only JSON, so it rejects plain text, which Fastify accepts by default.
+  // Fastify accepts plain text by default, but the API accepts only JSON.
   app.removeContentTypeParser('text/plain')
   answerFailures(app, log)
   await addHeaders(app)

@@ -1,4 +1,4 @@
-/** Converts errors to responses with `code`, `message` and `cure` (what to do), without stack traces. */
+/** Converts errors to responses with `code`, `message` and `cure`. No response contains a stack trace. */
 import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify'
 import { asSyncError, type ErrorCode, SyncError } from '../errors.ts'
 import type { Log } from '../log.ts'
@@ -37,7 +37,6 @@ export function sendFailure(reply: FastifyReply, { code, message, cure, data }: 
   return reply.code(status).send({ error: { code, message, cure } })
 }
 
-/** Returns an error if Fastify rejected the request, for example because its JSON is invalid. Other errors are bugs. */
 function fastifyError({ statusCode = 500, message }: FastifyError): SyncError | undefined {
   if (statusCode >= 500) return undefined
   const code = statusCode === 429 ? 'CONSOLE_LIMITED' : 'USAGE_INVALID'

@@ -1,4 +1,4 @@
-/** Sends the active runs to open pages as server-sent events. Checks every 400 ms whether they have changed. */
+/** Sends the active runs to open pages as server-sent events. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
@@ -6,7 +6,7 @@ import type { ConsoleBackend } from './backend.ts'
 import { toRunningRun } from './outcomes.ts'
 
 const POLL_EVERY_MS = 400
-/** An idle stream is sent a comment this often, so that proxies do not close the stream. */
+/** An idle stream sends a comment, so that proxies do not close the connection. */
 const KEEP_ALIVE_MS = 15_000
 const STREAMS_MAX = 50
 
@@ -16,9 +16,7 @@ export interface LiveOptions {
   readonly mayWatch: (request: FastifyRequest) => boolean
 }
 
-/** Adds `/api/live`, which sends events until the client disconnects. At most 50 streams are open. */
 export function addLiveRoute(app: FastifyInstance, { clock, backendOf, mayWatch }: LiveOptions): void {
-  /** One function for each open stream. It sends the state to the client if the state has changed. */
   const streams = new Set<(state: string) => void>()
   let cancelTimer: (() => void) | undefined
   const stateNow = () => {
@@ -48,7 +46,7 @@ export function addLiveRoute(app: FastifyInstance, { clock, backendOf, mayWatch 
       const nowMs = clock.monotonicMs()
       if (state === sent && nowMs - sentMs <= KEEP_ALIVE_MS) return
       if (!mayWatch(request)) raw.end()
-      // A slow client receives nothing while its buffer is full. Afterwards it receives the newest state.
+      // A slow client skips states while its buffer is full.
       if (raw.writableEnded || raw.writableNeedDrain) return
       raw.write(state === sent ? ': still here\n\n' : `data: ${state}\n\n`)
       sent = state

@@ -17,7 +17,7 @@ type Result = Partial<
 
 export const problemOf = ({ code, message, cure }: Problem): Problem => ({ code, message, cure })
 
-/** Returns the outcome of each report in `answer`, which is an event of an operation or the operation's result. */
+/** Returns the outcomes in an event or in the result of an operation. */
 export function outcomesOf(answer: unknown): Outcome[] {
   const { outcome, retried = [], dismissed = [], paused = [], resumed = [], reset = [], what } = answer as Result
   return [

@@ -19,16 +19,15 @@ const LIBRARIES = {
 export async function addPageFiles(app: FastifyInstance): Promise<void> {
   await app.register(fastifyStatic, { root: PAGE, serve: false })
   const add = (url: string, file: string, { open }: { open: boolean }) =>
-    // Each file has its own rate limit: one visit loads all files, and users behind a proxy share an address.
+    // Each file has its own limit, because one visit loads all files.
     app.get(url, { config: { open, rateLimit: {} } }, (_, reply) => {
-      // Makes the browser check for a newer version each time, so that updates are visible at once.
       reply.header('Cache-Control', 'no-cache')
       return reply.sendFile(path.basename(file), path.dirname(file), { cacheControl: false })
     })
   const inPage = (file: string) => path.join(PAGE, file)
   add('/', inPage('index.html'), { open: false })
   add('/login', inPage('login.html'), { open: true })
-  // The page's addresses have a '#', such as `/#/runs`. Addresses without it are redirected.
+  // Redirects addresses such as `/runs` to `/#/runs`.
   for (const view of ['reports', 'runs', 'rejected', 'backfills'])
     for (const url of [`/${view}`, `/${view}/:name`])
       app.get(url, (request, reply) => reply.redirect(`/#${request.url}`))
@@ -58,7 +57,7 @@ export async function addHeaders(app: FastifyInstance): Promise<void> {
     },
     frameguard: { action: 'deny' },
     referrerPolicy: { policy: 'no-referrer' },
-    // Browsers ignore this header over plain HTTP, which the console uses. A proxy that adds TLS must add the header.
+    // Browsers ignore this header over plain HTTP, which the console uses.
     strictTransportSecurity: false,
   })
   app.addHook('onRequest', async (_, reply) => {

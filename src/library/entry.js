@@ -9,7 +9,7 @@ if (isOldNode) {
   const error = new Error(
     `The library tidemark needs Node ${NODE_NEEDED} or newer, this is ${process.version}. ${cure}`,
   )
-  // Removes the stack, which Node would print with the error. Lines of this file would not help the user.
+  // Node would print the stack, which does not help the user.
   error.stack = `Error: ${error.message}`
   throw error
 }

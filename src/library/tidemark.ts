@@ -26,11 +26,11 @@ export type { Run } from './run.ts'
 
 /** The sources of the configuration. */
 export interface TidemarkOptions {
-  /** The configuration file. If undefined, the one in TIDEMARK_CONFIG or, if it exists, `tidemark.yaml` in `cwd`. */
+  /** The configuration file. By default, the one in TIDEMARK_CONFIG or `tidemark.yaml` in `cwd`. */
   readonly config?: string | undefined
   /** If undefined, the working directory of the process. */
   readonly cwd?: string | undefined
-  /** Environment variables, which override the configuration file. If undefined, those of the process. */
+  /** Environment variables. They override the configuration file. */
   readonly env?: NodeJS.ProcessEnv | undefined
 }
 
@@ -45,9 +45,9 @@ export interface CallOptions {
 
 /** A range of modification times. Both ends are inclusive. */
 export interface RangeOptions extends CallOptions {
-  /** The start of the range of modification times. If undefined, the configured start of the report. */
+  /** If undefined, the configured start of the report. */
   readonly from?: Time | undefined
-  /** The end of the range of modification times. If undefined, now or, for `verify`, the report's mark. */
+  /** If undefined, now. For `verify`, the report's mark. */
   readonly to?: Time | undefined
 }
 
@@ -87,14 +87,14 @@ export interface WorkerOptions extends CallOptions {
   readonly lock?: number | undefined
 }
 
-/** A message for the operator: the settings in effect or, if `hasToken` is true, an address with a new token. */
+/** A message for the operator. If `hasToken` is true, the text contains a new token. */
 export type WorkerEvent = { readonly text: string; readonly hasToken: boolean }
 
 /** The answer of `sync`. If a report fails, its outcome contains the error. */
 export interface SyncAnswer extends AnswerOf<'sync'> {}
 /** The answer of `backfill`. `ends` lists the outcomes of the reports' backfills. */
 export interface BackfillAnswer extends AnswerOf<'backfill'> {}
-/** The answer of `reconcile`: for each report, which differences the comparison found. */
+/** The answer of `reconcile`: the differences that were found in each report. */
 export interface ReconcileAnswer extends AnswerOf<'reconcile'> {}
 
 /** All operations, such as `sync` and `query`, for one configuration. A call throws only a SyncError. */
@@ -113,7 +113,7 @@ export class Tidemark implements AsyncDisposable {
     this.#reader = openReader(host.config)
   }
 
-  /** Pulls the changes of these reports (or all) and publishes a copy. The answer has each report's error. */
+  /** Pulls the changes of these reports, or of all reports, and publishes a copy. */
   sync(reports: readonly string[] = [], options: CallOptions = {}): Run<SyncAnswer, PerformEvent> {
     return this.#perform(options, () => ({ do: 'sync', reports: selectReports(reports, this.config) }))
   }
@@ -173,7 +173,7 @@ export class Tidemark implements AsyncDisposable {
     })
   }
 
-  /** Opens the change feed, so that many changes can be read as JSON text, as rows, or into a Parquet file. */
+  /** Opens the change feed, for large numbers of changes. */
   openChanges(reports: readonly string[], options: ChangesOptions = {}): Promise<Changes> {
     const { since = 'start', children = false } = options
     return this.#call(options, async (signal) => {
@@ -182,10 +182,7 @@ export class Tidemark implements AsyncDisposable {
     })
   }
 
-  /**
-   * Runs one statement that reads the published copy. The result also describes how complete each report is. Numbers
-   * that JavaScript would round are returned as strings.
-   */
+  /** Runs one statement on the published copy. Numbers that JavaScript would round are returned as strings. */
   async query<Row = Change['row']>(sql: string, options: CallOptions = {}): Promise<QueryResult<Row>> {
     const rows: Row[] = []
     const take: TakeRows = (cells, names) => {
@@ -197,7 +194,7 @@ export class Tidemark implements AsyncDisposable {
     return { columns, rows, warrants }
   }
 
-  /** Passes the rows to `take` until it returns false. Numbers are not rounded. Use it for very large results. */
+  /** Passes the rows to `take` until `take` returns false. Numbers are not rounded. */
   queryCells(sql: string, take: TakeRows, options: CallOptions = {}): Promise<QueryEnd> {
     return this.#call(options, (signal) => this.#reader.query(sql, take, { signal }))
   }
@@ -207,7 +204,7 @@ export class Tidemark implements AsyncDisposable {
     return this.#call(options, (signal) => this.#reader.writeParquet(sql, file, signal))
   }
 
-  /** Runs a worker in this process. The promise resolves when the worker has stopped, and rejects if a role fails. */
+  /** Runs a worker in this process until the signal aborts or a role fails. */
   startWorker(options: WorkerOptions = {}): Run<void, WorkerEvent> {
     return this.#run(options, async (signal, tell) => {
       const { runWorker } = await import('../worker/worker.ts')
@@ -265,7 +262,7 @@ export class Tidemark implements AsyncDisposable {
   }
 }
 
-/** Opens a Tidemark instance with this configuration. Throws CONFIG_INVALID. Logs only if TIDEMARK_LOG_LEVEL is set. */
+/** Logs only if TIDEMARK_LOG_LEVEL is set. */
 export async function openTidemark({ config: file, cwd = process.cwd(), env = process.env }: TidemarkOptions) {
   const config = await loadConfig({ env, cwd, ...(file !== undefined && { file }) })
   const level = logLevelOf(env, 'silent')
@@ -280,7 +277,7 @@ function instantOf(time: Time | undefined): Instant | undefined {
   throw new SyncError('USAGE_INVALID', `${String(time)} is no time`, { cure })
 }
 
-/** A number with at most this many digits keeps all of them when it is stored as a double. */
+/** A double stores this many decimal digits exactly. */
 const EXACT_DIGITS = 15
 
 const parseExactly = (text: string): unknown =>

@@ -30,11 +30,11 @@ export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('reconcile'), reports, allowMassDelete: z.boolean() }),
   z.strictObject({ do: z.literal('backfill'), backfills }),
   z.strictObject({ do: z.literal('pause'), reports }),
-  // `onlyRefused` ends only pauses that followed a refusal by the service. Pauses that an operator set continue.
+  // `onlyRefused` ends only the pauses that followed a refusal by the service.
   z.strictObject({ do: z.literal('resume'), reports, onlyRefused: z.boolean().optional() }),
   z.strictObject({ do: z.literal('cancel'), id: z.string() }),
   z.strictObject({ do: z.literal('retry-rejected'), reports }),
-  // `keys`: values of `tidemark.rejected_rows.key`. Without them, all rejected rows of the reports are dismissed.
+  // Without `keys`, all rejected rows of the reports are dismissed.
   z.strictObject({ do: z.literal('dismiss-rejected'), reports, keys: z.array(z.string()).min(1).optional() }),
   z.strictObject({ do: z.literal('reset'), reports, empty: z.boolean().optional() }),
   z.strictObject({ do: z.literal('retype'), column: z.string(), type: z.enum(chosenTypes) }),
@@ -46,7 +46,7 @@ export const OperationRequest = z.discriminatedUnion('do', [
   ...ActingRequest.options,
   z.strictObject({ do: z.literal('plan-backfill'), backfills }),
   z.strictObject({ do: z.literal('status') }),
-  // `activity` returns runs and queues without reading the warehouse, which may be busy with a load.
+  // `activity` does not read the warehouse, which may be busy with a load.
   z.strictObject({ do: z.literal('activity') }),
 ])
 export type OperationRequest = z.infer<typeof OperationRequest>
@@ -63,7 +63,7 @@ export interface Problem extends z.infer<typeof Problem> {}
 
 export const problemOf = (error: SyncError): Problem => Problem.parse(error.toJSON())
 
-/** Converts a problem from another process to an error. A code that this version does not know becomes UNEXPECTED. */
+/** Converts a problem from another process to an error. */
 export function errorFrom({ code, message, cure, report: named, ...data }: Problem): SyncError {
   const known: ErrorCode = errorCodes.find((each) => each === code) ?? 'UNEXPECTED'
   return new SyncError(known, message, { cure, data, ...(typeof named === 'string' && { report: named }) })
@@ -107,7 +107,7 @@ const RunningRun = z.object({ runId: z.string(), report, kind, startedAt: instan
 export type RunningRun = z.infer<typeof RunningRun>
 
 const WaitingRun = z.object({
-  /** The identifier that `cancel` expects: a backfill's own or, for other runs, the job's. */
+  /** The identifier that `cancel` expects. */
   id: z.string(),
   report: z.string(),
   kind,

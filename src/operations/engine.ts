@@ -9,7 +9,7 @@ import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import type { OperationEvent } from './contract.ts'
 
 export interface Caller {
-  /** Who requested the operation: `console`, `status`, `check`, or a command's user and machine (`ada@etl-1`). */
+  /** Examples: `console`, or the user and the machine of a command, such as `ada@etl-1`. */
   readonly by: string
   readonly tell: (event: OperationEvent) => void
   /** Aborts when the caller stops waiting. Runs in a worker continue. */
@@ -28,18 +28,17 @@ export interface EndedRun {
 
 export interface Engine {
   readonly context: OwnerContext
-  /** Returns all outcomes at the end. The caller also receives each outcome as soon as its run has ended. */
+  /** The caller also receives each outcome at the end of its run. */
   run(request: RunRequest, caller: Caller): Promise<readonly EndedRun[]>
   publish(): Promise<{ readonly path: string; readonly replaced: boolean }>
-  /** Stops an active or waiting run. Returns what was stopped, such as `a run`. Only a worker has this method. */
+  /** Only a worker can cancel. Returns what was stopped, such as `a run`. */
   cancel?(id: string): Promise<string | undefined>
   cancelledBefore?(id: string): string | undefined
-  /** Starts runs after a resume or a reset. Only a worker has this method: a command leaves runs to the next sync. */
+  /** Starts runs after a resume or a reset. A command leaves them to the next sync. */
   restart?(reports: readonly ReportName[]): Promise<void>
   inTurn<T>(work: () => Promise<T>): Promise<T>
 }
 
-/** Where an operation logs, traces and reports outcomes if the calling process executes it. */
 export interface Surroundings extends AsyncDisposable {
   readonly log: GuardedLog
   readonly observe?: Observe | undefined

@@ -23,7 +23,7 @@ export async function followRuns(reports: readonly ReportName[], options: Follow
   const { signal } = caller
   const ended = new Map<ReportName, EndedRun>()
   const all = Promise.withResolvers<void>()
-  // Without this handler, Node reports an unhandled rejection if the caller aborts before `all.promise` is awaited.
+  // Without this handler, Node could report an unhandled rejection after an early abort.
   all.promise.catch(() => undefined)
   await runs.others?.refresh()
   const before = runs.begun
@@ -52,7 +52,7 @@ export async function followRuns(reports: readonly ReportName[], options: Follow
   return reports.flatMap((report) => ended.get(report) ?? [])
 }
 
-/** Requests a run again if it is not running, has not ended and is not queued, because the queue can lose jobs. */
+/** Requests missing runs again, because the queue can lose jobs. */
 async function reRequest(
   { clock, requests, kind, ask }: FollowOptions,
   missing: () => readonly ReportName[],

@@ -15,7 +15,7 @@ type Operation<Name extends ActingRequest['do']> = (
   caller: Caller,
 ) => Promise<AnswerOf<Name>>
 
-/** Records an operation in `tidemark.orders`, executes it and publishes. Errors of single reports are in the answer. */
+/** Records the operation in `tidemark.orders`, executes it and publishes. */
 export async function carryOut<R extends ActingRequest>(
   engine: Engine,
   request: R,
@@ -77,7 +77,7 @@ const pause: Operation<'pause'> = async (engine, { reports }) => {
   return { paused: reports }
 }
 
-/** Ends pauses, forgets the service's refusals (403), and starts the reports, so that the operator sees the effect. */
+/** Starts the resumed reports at once, so that the operator sees the effect. */
 const resume: Operation<'resume'> = async (engine, { reports: named, onlyRefused = false }) => {
   const { warehouse, client } = engine.context
   const resumed = await warehouse.resume(named, { onlyRefused })
@@ -87,7 +87,6 @@ const resume: Operation<'resume'> = async (engine, { reports: named, onlyRefused
   return { resumed: [...resumed] }
 }
 
-/** Cancels a backfill, an active run or a waiting job. Throws USAGE_INVALID if none of them has the identifier. */
 const cancel: Operation<'cancel'> = async (engine, { id }) => {
   const report = await cancelBackfill(engine.context, id)
   const run = await engine.cancel?.(id)
@@ -101,7 +100,7 @@ const cancel: Operation<'cancel'> = async (engine, { id }) => {
   })
 }
 
-/** Loads rejected rows again. Waits for other callers first, because only one of them can do this at a time. */
+/** Only one caller at a time can load rejected rows again. */
 const retry: Operation<'retry-rejected'> = (engine, { reports }, { signal }) =>
   engine.inTurn(async () => {
     const retried: RetriedReport[] = []
@@ -117,7 +116,7 @@ const dismiss: Operation<'dismiss-rejected'> = async (engine, { reports, keys })
   return { dismissed }
 }
 
-/** Resets reports, so that all rows are read again. Cancels backfills, which could load rows read before the reset. */
+/** Cancels backfills, which could load rows that were read before the reset. */
 const reset: Operation<'reset'> = async (engine, { reports, empty = false }) => {
   const { warehouse, clock, client, settings } = engine.context
   const answer: AnswerOf<'reset'>['reset'] = []
@@ -138,7 +137,7 @@ const retype: Operation<'retype'> = async (engine, { column, type }) => {
   return { retyped }
 }
 
-/** Publishes the copy. Returns an error instead of throwing it, because the rows are already in the warehouse. */
+/** Returns an error instead of throwing: the rows are already in the warehouse. */
 async function publish(engine: Engine): Promise<Publication> {
   try {
     return { published: await engine.publish() }

@@ -16,7 +16,7 @@ import { carryOut } from './operations.ts'
 
 const WINDOWS_AT_ONCE = 4
 
-/** Executes the operation. Always throws CANCELLED after an abort, because results could be missing. */
+/** Throws CANCELLED after an abort, because results could be missing. */
 export async function performHere<R extends ActingRequest>(
   request: R,
   caller: Caller,
@@ -49,7 +49,7 @@ async function run(
   if (request.kind === 'incremental') {
     const outcomes = await syncAll(context, request.reports)
     signal.throwIfAborted()
-    // Reports that are off or paused have no run, so `syncAll` has not called `onOutcome` for them.
+    // `syncAll` does not call `onOutcome` for reports that are off or paused.
     for (const outcome of outcomes) if (outcome.runId === undefined) onOutcome(outcome)
     return outcomes.map((outcome) => ({ outcome }))
   }

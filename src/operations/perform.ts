@@ -7,7 +7,7 @@ import { findWorker } from './worker.ts'
 /** The process that executes an operation: the worker that owns the warehouse, or the calling process. */
 export type Place = 'worker' | 'here'
 
-/** An event of an operation. The first event, `place`, names the process that executes the operation. */
+/** An event of an operation. The first event is `place`. */
 export type PerformEvent = OperationEvent | { readonly place: Place }
 
 export interface PerformOptions {
@@ -16,7 +16,7 @@ export interface PerformOptions {
   readonly tell: (event: PerformEvent) => void
 }
 
-/** Executes the operation. Throws CANCELLED or the operation's error. Errors of single reports are in the answer. */
+/** Executes the operation. Errors of single reports are in the answer. */
 export async function perform<R extends ActingRequest>(
   request: R,
   host: Host,
@@ -27,7 +27,7 @@ export async function perform<R extends ActingRequest>(
   tell({ place: worker === undefined ? 'here' : 'worker' })
   const caller = { by: `${userInfo().username}@${hostname()}`, tell, signal }
   if (worker !== undefined) return await worker.ask(request, caller)
-  // The modules that run reports are imported only when needed, because the imports are slow.
+  // These modules load slowly.
   const [{ performHere }, { openSurroundings }] = await Promise.all([
     import('./ownEngine.ts'),
     import('./surroundings.ts'),

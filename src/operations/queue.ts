@@ -1,4 +1,4 @@
-/** Sends operations as jobs of the shared queue. A job's progress lists outcomes of runs. Its result is the reply. */
+/** Sends operations as jobs of the shared queue. The result of a job is the reply. */
 import type { JobConsumers } from '../../jobs/queue/consumers.ts'
 import { JOB_OPTIONS } from '../../jobs/queue/queues.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
@@ -8,7 +8,7 @@ import type { Caller } from './engine.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
 const REQUESTS_AT_ONCE = 200
-/** A job's progress lists at most this many outcomes, because each new one rewrites the list. The reply has all. */
+/** Each new outcome rewrites the whole list, so the list is limited. */
 const EVENTS_MAX = 500
 
 export function consumeRequests(consumers: JobConsumers, operations: Pick<WorkerOperations, 'answer'>): void {
@@ -25,7 +25,7 @@ export function consumeRequests(consumers: JobConsumers, operations: Pick<Worker
       }
       const reply = await operations.answer(data.request, { by: data.by, tell, signal })
       await written
-      // If the worker is stopping, this error puts the job back into the queue for the next owner.
+      // An error puts the job back into the queue for the next owner.
       signal.throwIfAborted()
       return reply
     },
@@ -34,7 +34,7 @@ export function consumeRequests(consumers: JobConsumers, operations: Pick<Worker
 
 const POLL_EVERY_MS = 250
 
-/** Sends a request and polls for the reply, because queue events can be lost. Throws WORKER_LOST. */
+/** Sends a request and polls for the reply, because queue events can be lost. */
 export async function askQueue(
   { store, clock }: { readonly store: Pick<QueueStore, 'queue'>; readonly clock: Clock },
   request: OperationRequest,
@@ -45,7 +45,7 @@ export async function askQueue(
   let seen = 0
   for (;;) {
     await clock.sleep(POLL_EVERY_MS, signal)
-    // The state is read before the job. In the other order, a job that ends between the two reads would have no result.
+    // The state is read before the job, so that an ended job has its result.
     const state = await queue.getJobState(id)
     const job = await queue.getJob(id)
     if (job === undefined) throw workerLost('has lost the request with its queue')

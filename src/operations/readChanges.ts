@@ -30,19 +30,19 @@ export interface Changes extends AsyncDisposable {
   readonly cursor: string
   /** Passes changes to `take` as JSON. Example: `{"table":"events","change":"insert","row":{"event_id":1}}`. */
   readonly read: (take: (changes: readonly string[]) => Promise<void>) => Promise<void>
-  /** Passes changes of the first requested report to `take` as rows. Column 1 is `_change`. Returns the columns. */
+  /** Passes the changes of the first report to `take` as rows. The first column is `_change`. */
   readonly readCells: (take: TakeRows) => Promise<readonly string[]>
   /** Writes the same rows as `readCells` to a Parquet file. Returns the number of rows. */
   readonly writeParquet: (file: string) => Promise<number>
 }
 
-/** Opens a snapshot of the copy. Throws USAGE_INVALID, CURSOR_EXPIRED, WAREHOUSE_MISSING. `read` throws CANCELLED. */
+/** Opens a snapshot of the copy. Throws CURSOR_EXPIRED. */
 export async function openChanges(config: Config, request: ChangesRequest, signal: AbortSignal): Promise<Changes> {
   const reports = [...new Set(request.reports)]
   await using opening = new AsyncDisposableStack()
   const copy = opening.use(await openPublished(config))
   opening.use(onAbort(signal, () => copy.interrupt()))
-  // A lake can change while it is open. The transaction reads the rows and the cursor from one snapshot.
+  // A lake can change while it is open, but a transaction reads one snapshot.
   await copy.run('BEGIN')
   const cursor = await currentCursor(copy)
   const since = request.since === 'now' ? cursor : parseCursor(request.since)

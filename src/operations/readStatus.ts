@@ -7,16 +7,16 @@ import { openNewest } from '../wiring/published.ts'
 import type { AnswerOf } from './contract.ts'
 import { findWorker } from './worker.ts'
 
-/** How long to wait for a worker that is busy, for example with a long load. Then the published copy is read. */
+/** A busy worker may not answer in time. Then the published copy is read. */
 const WORKER_MS_MAX = 5_000
 
-/** The state that a worker returns, including its runs and queues, and when the next runs begin. */
+/** The state that a worker returns, with its runs and queues. */
 export interface WorkerStatus extends AnswerOf<'status'> {
   readonly from: 'worker'
   readonly path: string
 }
 
-/** The state of each report, and where it was read (`from`). Null means that there is no warehouse yet. */
+/** The state of each report. `from` is null if there is no warehouse yet. */
 export type Status =
   | WorkerStatus
   | ({ readonly from: 'warehouse' | 'published'; readonly path: string } & Pick<WorkerStatus, 'standings' | 'upkeep'>)

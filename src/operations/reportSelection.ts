@@ -4,7 +4,7 @@ import type { Config, OffReason, ReportConfig } from '../config/config.ts'
 import { reportHint } from '../config/suggest.ts'
 import { SyncError } from '../errors.ts'
 
-/** Returns the same reports as `namedReports`, but throws CONFIG_INVALID if a named report is disabled. */
+/** Throws CONFIG_INVALID if a named report is disabled. */
 export function selectReports(
   names: readonly string[],
   { reports }: Pick<Config, 'reports'>,
@@ -18,11 +18,11 @@ export function selectReports(
   return selected
 }
 
-/** Returns whether a report can be compared with the service. Audit reports have no windows that could be compared. */
+/** Returns false for audit reports, which have no windows to compare. */
 export const isComparable = ({ name, enabled }: ReportConfig): boolean =>
   enabled && reportOf(name).perRecord === undefined
 
-/** Returns the named reports or, if none is named, those that `otherwise` selects. Throws REPORT_UNKNOWN. */
+/** Returns the named reports. Without names, `otherwise` selects the reports. */
 export function namedReports(names: readonly string[], otherwise: (report: ReportName) => boolean = () => true) {
   const unknown = names.find((name) => !isReportName(name))
   if (unknown === undefined) return reportNames.filter(names.length === 0 ? otherwise : (name) => names.includes(name))

@@ -1,4 +1,4 @@
-/** Sends operations over the owner's local socket. A request is one JSON document. A response is lines of JSON. */
+/** Sends operations over the owner's local socket. The response is lines of JSON. */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
@@ -27,7 +27,7 @@ export function socketPathOf(warehouse: string): string {
   return path.join(tmpdir(), `tidemark-${name}`, 'socket')
 }
 
-/** Creates the socket's folder. Throws WAREHOUSE_MISSING if another user could replace the socket. */
+/** Throws WAREHOUSE_MISSING if another user could replace the socket. */
 function makeSocketFolder(folder: string): void {
   makePrivateFolder(folder)
   if (isPrivateFolder(folder)) return
@@ -39,7 +39,7 @@ function makeSocketFolder(folder: string): void {
 
 type Answerer = Pick<WorkerOperations, 'answer'>
 
-/** Listens until disposed. Replaces a dead process's socket. Throws WAREHOUSE_MISSING for another user's socket. */
+/** Listens until the result is disposed. Replaces the socket of a dead process. */
 export async function listenAt(socketPath: string, operations: Answerer): Promise<AsyncDisposable> {
   const folder = path.dirname(socketPath)
   makeSocketFolder(folder)
@@ -54,7 +54,7 @@ export async function listenAt(socketPath: string, operations: Answerer): Promis
   return {
     [Symbol.asyncDispose]: async () => {
       const closed = new Promise((resolve) => server.close(resolve))
-      // Connections that are still open belong to callers that do not read their reply, so they are closed.
+      // A caller that does not read its reply would keep the server open.
       server.closeAllConnections()
       await closed
       await rm(folder, { recursive: true, force: true })

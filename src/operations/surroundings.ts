@@ -1,4 +1,4 @@
-/** What a process needs to execute an operation itself: its log, which `tidemark logs` reads, and its traces. */
+/** Opens the log and the traces of a process that executes an operation itself. */
 import { openTracing } from '../../jobs/tracing/tracing.ts'
 import { logOutcome } from '../../jobs/runs/runs.ts'
 import type { Clock } from '../clock.ts'
@@ -17,15 +17,14 @@ export interface Host {
   readonly config: Config
   readonly clock: Clock
   readonly env: NodeJS.ProcessEnv
-  /** Opens the log. `keep` stores lines for `tidemark logs`, even if their level is not printed. */
+  /** `keep` stores lines for `tidemark logs`. */
   readonly openLog: (keep: LogOptions['keep']) => GuardedLog
 }
 
-/** Opens the log, the traces and the run logs. Disposing of the result waits until all traces are sent. */
 export async function openSurroundings({ config, clock, env, openLog }: Host): Promise<Surroundings> {
   await using opening = new AsyncDisposableStack()
   const runLogs = openRunLogs(runLogsOf(config.warehouse), clock)
-  // If no worker is running, processes like this one must delete old log files. They do so at most once an hour.
+  // Without a worker, this process must delete old log files.
   opening.defer(async () => {
     if (runLogs.beganHour()) await runLogs.trim(minusMs(clock.now(), config.historyMs))
   })

@@ -37,7 +37,7 @@ export interface VerifyContext extends PlanOptions {
   readonly onProgress: (progress: Progress) => void
 }
 
-/** Verifies one report after another. Throws CANCELLED, or WAREHOUSE_MISSING if nothing has been synced yet. */
+/** Verifies one report after another. */
 export async function verifyReports(
   { reports, from, to }: VerifyRequest,
   { config, clock, signal, log, onProgress }: VerifyContext,
@@ -77,7 +77,7 @@ async function openScratch({ published, limits, lake }: Config, folder: string):
   {
     await using made = await Warehouse.open(settings)
     await attach(made)
-    // Long numbers are staged as text with a random prefix. To be comparable, both warehouses need the same prefix.
+    // Staged numbers contain a random prefix, which must be the same in both warehouses.
     await made.rows(`
       UPDATE tidemark.settings SET value = h.value FROM ${READER_COPY}.tidemark.settings h WHERE h.name = settings.name`)
   }
@@ -88,7 +88,6 @@ async function openScratch({ published, limits, lake }: Config, folder: string):
   return scratch
 }
 
-/** Reads the warehouse. If another process has it open, reads the published copy, whose pauses can be out of date. */
 async function newestPauses(config: Config): Promise<readonly Pause[]> {
   const newest = await openNewest(config)
   await using database = newest?.database

@@ -1,4 +1,4 @@
-/** Executes operations in the process that owns the warehouse. Runs of one kind and report never overlap. */
+/** Executes operations in the process that owns the warehouse. */
 import { openBackfillNames } from '../../jobs/backfill/backfill.ts'
 import type { Housekeeping, OwnerContext } from '../../jobs/owner/housekeeping.ts'
 import { type Runs, RUN_KINDS, type RunKind } from '../../jobs/runs/runs.ts'
@@ -64,7 +64,7 @@ function workerEngine({ context, requests, runs, housekeeping }: WorkerOperation
   const { warehouse, clock, settings } = context
   const startOf = (report: ReportName) => settings.reports[report].start
   const withBackfillJobs = openBackfillNames({ books: warehouse.backfills, requests, clock, startOf })
-  /** The runs that `cancel` stopped most recently. Cancelling such a run again succeeds, even though it has ended. */
+  /** A second cancel of the same run succeeds, even though the run has ended. */
   const cancelledRuns: { readonly id: string; readonly what: string }[] = []
   const startNow = (report: ReportName) => requests.incrementalNow(report)
   return {
@@ -82,7 +82,7 @@ function workerEngine({ context, requests, runs, housekeeping }: WorkerOperation
             if (job !== undefined) await requests.backfill(job)
           }),
         )
-      // Audit reports run last, because they request the trails of the records that the other reports have read.
+      // Audit reports run last, because they depend on the rows of other reports.
       const first = request.reports.filter((report) => !isPerRecord(report))
       const ended = await follow(first, startNow)
       return [...ended, ...(await follow(request.reports.filter(isPerRecord), startNow))]
@@ -133,7 +133,7 @@ export async function waitingRuns(requests: Pick<Requests, 'waiting'>): Promise<
   return (await Promise.all(RUN_KINDS.map(ofKind))).flat()
 }
 
-/** Removes a waiting run from its queue and returns it. Commands that wait for this run receive CANCELLED. */
+/** Removes a waiting run from its queue. Commands that wait for the run receive CANCELLED. */
 export async function cancelWaiting(
   { requests, runs }: { readonly requests: Pick<Requests, 'waiting'>; readonly runs: Pick<Runs, 'neverBegins'> },
   id: string,

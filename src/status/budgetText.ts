@@ -1,9 +1,8 @@
-/** Describes the number of requests per 24 hours and the effect of a budget, for `status`, `check` and the console. */
+/** Describes the number of requests in 24 hours and the effect of a budget. */
 import type { BudgetSettings } from '../plan/requestBudget.ts'
 import { counted, duration, grouped } from '../words.ts'
 import type { Standing } from './standing.ts'
 
-/** Returns sentences about the last 24 hours' requests and the budget's effect. Undefined if no counts are stored. */
 export function budgetText(
   standings: readonly Standing[],
   budget: Pick<BudgetSettings, 'requestsPerDay'>,

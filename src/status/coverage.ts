@@ -1,4 +1,4 @@
-/** Reads the coverage of each report: ranges that were read, gaps, and ranges to read again (product contract §3). */
+/** Reads the coverage of each report: what was read, the gaps, and what is read again. */
 import { z } from 'zod'
 import { reportOf, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
@@ -37,7 +37,7 @@ interface ScopeRow {
   readonly records: number
 }
 
-/** Times inside lists are doubles, because integers would arrive as bigints. Doubles are exact until the year 2255. */
+/** Integers inside lists would arrive as bigints, so times are doubles. */
 const SCOPES = `
   WITH spans AS (
     SELECT report, scope, list({since: epoch_us(since)::DOUBLE, until: epoch_us(until)::DOUBLE} ORDER BY since NULLS FIRST) AS covered
@@ -54,7 +54,7 @@ const SCOPES = `
 
 export type RequestConfig = Pick<Config, 'reports' | 'currencies' | 'hashKey' | 'requestsPerDay'>
 
-/** Returns the coverage of each report that has ever been read: one entry for each currency or entity. */
+/** Returns the coverage of each report. A report has one entry for each currency or entity. */
 export async function coverageOf(database: Pick<Database, 'rows'>, config: RequestConfig) {
   const scopes = Map.groupBy(await database.rows<ScopeRow>(SCOPES), ({ report }) => report)
   return new Map(Array.from(scopes, ([report, rows]) => [report, rows.map((row) => coverageOfScope(row, config))]))

@@ -1,4 +1,4 @@
-/** Reads which receivers have not accepted their messages, for `tidemark status`, `tidemark check` and the console. */
+/** Finds the receivers that have not accepted their messages. */
 import { z } from 'zod'
 import { readMemory } from '../../jobs/notify/memory.ts'
 import type { Config } from '../config/config.ts'
@@ -7,7 +7,6 @@ import { time } from './coverage.ts'
 export const ReceiverBehind = z.object({ receiver: z.string(), since: time, why: z.string(), cure: z.string() })
 export type ReceiverBehind = z.infer<typeof ReceiverBehind>
 
-/** Returns the receivers that did not accept the last message. */
 export async function receiversBehind({ warehouse, notify }: Config): Promise<ReceiverBehind[]> {
   if (notify === undefined) return []
   const { receivers } = await readMemory(warehouse)

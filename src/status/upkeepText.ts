@@ -2,7 +2,6 @@
 import type { LakeUpkeep } from '../warehouse/database/upkeep.ts'
 import { counted, grouped, wholeSeconds } from '../words.ts'
 
-/** Returns sentences about the last upkeep. Returns [] for a warehouse file, and before a lake's first upkeep. */
 export function upkeepText(last: LakeUpkeep | undefined): string[] {
   if (last === undefined) return []
   const { began_at: began, before, after, left, failed } = last

@@ -1,4 +1,4 @@
-/** Opens the service's client, then the warehouse. Disposing the result closes both in reverse order. */
+/** Opens the service's client and the warehouse. */
 import { rm, readFile } from 'node:fs/promises'
 import { type ClientEvent, openClient, type ReportingClient } from '../client/reporting.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
@@ -30,8 +30,8 @@ export async function openContext(config: Config, { clock, signal, log, observe 
   await using opening = new AsyncDisposableStack()
   const client = opening.use(clientOf(config, { clock, log, observe }))
   const warehouse = opening.use(await openUnlocked(config, { clock, signal }))
-  // Keeps the staging directory if other processes may have files there.
-  if (!hasOthers(config)) opening.defer(() => rm(config.staging, { recursive: true, force: true }))
+  // Other processes may have files in the staging folder.
+  if (!sharesStaging(config)) opening.defer(() => rm(config.staging, { recursive: true, force: true }))
   opening.use(onAbort(signal, () => warehouse.interrupt()))
   signal.throwIfAborted()
   const settings = settingsOf(config)
@@ -47,7 +47,7 @@ export function settingsOf(config: Config): SyncSettings {
   return { ...given, concurrency, clientSecret, identity: identityOf(service) }
 }
 
-/** Returns a context for requests whose rows are not stored, such as those of a dry run. A load throws UNEXPECTED. */
+/** Returns a context for a dry run, which stores no rows. */
 export function contextWithoutLoads(
   config: Config,
   parts: Pick<WalkContext, 'client' | 'clock' | 'signal'>,
@@ -62,7 +62,7 @@ const LOADS_NOTHING = {
 
 export interface ClientWiring extends Pick<Wiring, 'clock' | 'log' | 'observe'> {
   readonly attemptsMax?: number
-  /** The store through which processes share their token and the pauses that the service requires (Retry-After). */
+  /** Processes share their token and the service's pauses through this store. */
   readonly store?: Pick<QueueStore, 'tokens' | 'pauses'>
   readonly onEvent?: (event: ClientEvent) => void
 }
@@ -102,15 +102,14 @@ export function guardSecrets({ service, console, hashKey, notify, lake }: Config
   if (console.token !== undefined) log.guard(console.token)
 }
 
-/** Returns whether other processes can stage rows: pullers of a shared queue, or loaders of a lake. */
-const hasOthers = ({ queue, lake }: Config): boolean => queue !== 'embedded' || lake !== undefined
+const sharesStaging = ({ queue, lake }: Config): boolean => queue !== 'embedded' || lake !== undefined
 
-/** Returns whether several workers load at the same time: they share a lake and its queue. */
+/** Returns whether several workers load at the same time. */
 export const sharesQueue = ({ queue, lake }: Config): boolean => queue !== 'embedded' && lake !== undefined
 
 const [OPEN_TRIES_MAX, OPEN_RETRY_MS] = [10, 300]
 
-/** Opens the warehouse. Keeps trying for a few seconds, because commands such as `status` lock the file to read it. */
+/** Retries, because commands such as `status` lock the file for a moment. */
 async function openUnlocked(config: Config, waiting: Waiting, tries = 1): Promise<Warehouse> {
   return openWarehouse(config).catch(async (error: unknown) => {
     if (asSyncError(error).code !== 'WAREHOUSE_LOCKED' || tries === OPEN_TRIES_MAX) throw error
@@ -122,8 +121,8 @@ async function openUnlocked(config: Config, waiting: Waiting, tries = 1): Promis
 /** A staging folder that has not been modified for this long belongs to a process that has died. */
 const STALE_MS = 15 * MINUTE_MS
 
-/** Opens the warehouse and removes staged rows of killed processes. If `isShared`, keeps rows newer than `STALE_MS`. */
-export async function openWarehouse(config: Config, { isShared = hasOthers(config) } = {}): Promise<Warehouse> {
+/** Opens the warehouse and removes staged rows of killed processes. */
+export async function openWarehouse(config: Config, { isShared = sharesStaging(config) } = {}): Promise<Warehouse> {
   const { warehouse: path, lake, limits, staging, publishBy } = config
   const { warehouseMemory: memory, warehouseThreads: threads } = limits
   await using opening = new AsyncDisposableStack()
@@ -136,13 +135,13 @@ export async function openWarehouse(config: Config, { isShared = hasOthers(confi
 }
 
 const StoredPause = z.object({
-  /** A hash of the service's address and the client's identity. Clients with a different hash ignore the pause. */
+  /** A hash of the client. Other clients ignore the pause. */
   of: z.string(),
   fromMs: z.number(),
   untilMs: z.number(),
 })
 
-/** Keeps long pauses (Retry-After) in a file, because the next command must obey them too. */
+/** Stores long pauses in a file, because the next command must obey them too. */
 function pausesInFile(warehouse: string, identity: string, clock: Pick<Clock, 'now'>): SharedPauses {
   const file = `${warehouse}.pause.json`
   const of = identityHash(identity)
@@ -151,13 +150,13 @@ function pausesInFile(warehouse: string, identity: string, clock: Pick<Clock, 'n
     if (!kept.success || kept.data.of !== of) return 0
     const { fromMs, untilMs } = kept.data
     const now = clock.now()
-    // If the clock was set back after the pause began, the remaining time is unknown, so the pause is ignored.
+    // A pause that begins in the future shows that the clock was set back.
     return now < fromMillis(fromMs) ? 0 : Math.max(0, millisBetween(now, fromMillis(untilMs)))
   }
   return {
     remainingMs,
     pause: async (ms) => {
-      // A short pause is not stored, because the run itself waits until the pause ends.
+      // The run itself waits for a short pause.
       if (ms <= DEFAULT_LIMITS.retryAfterMsMax) return
       if ((await remainingMs().catch(() => 0)) >= ms) return
       const now = clock.now()

@@ -9,7 +9,7 @@ import { type NewDataRequest, newDataSince } from '../warehouse/books/newData.ts
 import type { Sql } from '../warehouse/database/sql.ts'
 import { checkLayout } from '../warehouse/books/layout.ts'
 
-/** Opens the published copy or the lake. Throws WAREHOUSE_CORRUPT, or WAREHOUSE_MISSING (also if access is denied). */
+/** Opens the published copy, or the lake if there is one. */
 export async function openPublished(
   { published, limits, lake }: Config,
   more: Pick<DatabaseOptions, 'spillDirectory'> = {},
@@ -36,7 +36,6 @@ export const openWarehouseToRead = ({ warehouse, lake, limits: { queryMemory: me
     ? openToRead(() => Database.open(warehouse, { memory, readOnly: true }))
     : openLakeToRead(lake, { memory })
 
-/** Returns whether the warehouse file exists. For a lake, returns true without checking. */
 export const mayExist = ({ warehouse, lake }: Config): boolean => lake !== undefined || isThere(warehouse)
 
 export interface Newest {
@@ -44,7 +43,7 @@ export interface Newest {
   readonly file: 'warehouse' | 'published'
 }
 
-/** Opens the warehouse or, if another process has it open, the published copy. Returns undefined if neither exists. */
+/** Opens the warehouse. If another process has the file open, opens the published copy. */
 export async function openNewest(config: Config): Promise<Newest | undefined> {
   const isLake = config.lake !== undefined
   try {
@@ -52,7 +51,7 @@ export async function openNewest(config: Config): Promise<Newest | undefined> {
   } catch (error) {
     const { code, data } = asSyncError(error)
     if (isLake && data['isAbsent'] !== true) throw error
-    // WAREHOUSE_MISSING can mean that this user may not open the warehouse, but may still have access to the copy.
+    // This user may have access to the copy, but not to the warehouse.
     const isUnavailable = code === 'WAREHOUSE_MISSING' && (isLake || existsSync(config.published))
     if (!isUnavailable && code !== 'WAREHOUSE_LOCKED') throw error
   }
@@ -61,7 +60,7 @@ export async function openNewest(config: Config): Promise<Newest | undefined> {
   return { database: await openPublished(config), file: 'published' }
 }
 
-/** Returns what has changed in the published copy, or in the lake. Returns undefined before the first publication. */
+/** Returns undefined before the first publication. */
 export async function readNewData(config: Config, warehouse: Pick<Sql, 'rows'>, since: NewDataRequest) {
   if (config.lake !== undefined) return newDataSince(warehouse, since)
   if (!isThere(config.published)) return undefined

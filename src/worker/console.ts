@@ -29,7 +29,7 @@ export interface WorkerConsole extends AsyncDisposable {
 
 const RETRY_MS = 5_000
 
-/** Opens the console. If the port is in use, throws CONSOLE_PORT_TAKEN if `isRequired`, and otherwise keeps trying. */
+/** Opens the console. If the port is taken, tries again, unless `isRequired`. */
 export async function startConsole(wiring: ConsoleWiring, isRequired: boolean): Promise<WorkerConsole> {
   const { log, clock } = wiring
   const ending = new AbortController()

@@ -1,4 +1,4 @@
-/** The console's backends. The owner reads its warehouse. Other workers read the published copy and ask the owner. */
+/** The console's backends: one for the warehouse's owner, and one for other workers. */
 import type { Runs } from '../../jobs/runs/runs.ts'
 import { type Clock, within } from '../clock.ts'
 import type { Config } from '../config/config.ts'
@@ -58,7 +58,7 @@ const noOwnerError = (): SyncError =>
 
 const WAREHOUSE_WAIT_MS_MAX = 2_000
 
-/** Returns a reader of the warehouse. While a load keeps the warehouse busy, it reads the published copy instead. */
+/** Reads the published copy while a load keeps the warehouse busy. */
 function warehouseReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clock: Clock): Reader {
   const published = publishedReader(config)
   let isBusy = false
@@ -68,7 +68,6 @@ function warehouseReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clo
       const reading = warehouse.rows<T>(sql)
       const rows = await within(WAREHOUSE_WAIT_MS_MAX, clock, () => reading)
       if (rows !== undefined) return rows
-      // While this query waits for the warehouse, all other queries read the copy.
       isBusy = true
       const free = () => (isBusy = false)
       reading.then(free, free)

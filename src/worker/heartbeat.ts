@@ -7,16 +7,15 @@ import { type Clock, repeat } from '../clock.ts'
 import { type Instant, latest, millisBetween } from '../instant.ts'
 
 const WRITE_EVERY_MS = 5_000
-/** A worker with an older heartbeat is taken for dead. A large load delays a heartbeat by only a few seconds. */
+/** A worker with an older heartbeat counts as dead. */
 export const HEARTBEAT_AGE_MS_MAX = 30_000
 
-/** Returns one path next to the warehouse, and one in `tmpdir` for a worker that cannot write next to the warehouse. */
+/** Returns a second path for a worker that cannot write next to the warehouse. */
 export function heartbeatPathsOf(warehouse: string): readonly [beside: string, elsewhere: string] {
   const name = createHash('sha256').update(warehouse).digest('hex').slice(0, 20)
   return [`${warehouse}.alive`, path.join(tmpdir(), `tidemark-${name}.alive`)]
 }
 
-/** Writes the heartbeat every five seconds. Disposing the result removes the file. */
 export function startHeartbeat(warehouse: string, clock: Clock): AsyncDisposable {
   const [beside, elsewhere] = heartbeatPathsOf(warehouse)
   const write = (): void => {

@@ -1,4 +1,4 @@
-/** Checks for `/readyz` whether a worker can work. Each result is reused for 2 s, so that many requests cost little. */
+/** Checks for `/readyz` whether a worker can work. */
 import { rm, writeFile } from 'node:fs/promises'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
@@ -9,7 +9,7 @@ import type { Warehouse } from '../warehouse/warehouse.ts'
 import type { Role } from './roles.ts'
 
 export interface WarehouseOwnership {
-  /** True if this process owns the warehouse or has found out that another process does. */
+  /** True if this process knows which process owns the warehouse. */
   isDecided: boolean
   owned?: { readonly backend: ConsoleBackend; readonly warehouse: Pick<Warehouse, 'checkFile'> } | undefined
 }
@@ -43,12 +43,10 @@ async function isReady({ warehouse, store, requests, roles, ownership }: Readine
   if (roles.has('schedule') && (await requests.queue('ticks').getJobSchedulersCount()) === 0) return false
   if (roles.has('load') || roles.has('pull')) await checkSpace(`${warehouse}.ready`)
   if (!roles.has('load')) return true
-  // Rejects if this process owns the warehouse and its file was lost or is damaged.
   await ownership.owned?.warehouse.checkFile()
   return ownership.isDecided
 }
 
-/** Writes a test file. Rejects if the disk is full, a quota is used up, or the folder is read-only. */
 async function checkSpace(file: string): Promise<void> {
   try {
     await writeFile(file, BLOCK, { mode: PRIVATE_FILE })

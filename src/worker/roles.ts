@@ -4,7 +4,6 @@ import { SyncError } from '../errors.ts'
 export const ROLES = ['pull', 'load', 'schedule', 'console'] as const
 export type Role = (typeof ROLES)[number]
 
-/** Returns the roles in the text, or all roles if `text` is undefined. Throws USAGE_INVALID for an unknown role. */
 export function rolesOf(text: string | undefined): ReadonlySet<Role> {
   if (text === undefined) return new Set(ROLES)
   const names = text.split(',').map((name) => name.trim())

@@ -1,4 +1,4 @@
-/** What the warehouse's owner does between opening and closing the file. At the end, all jobs go back to the queue. */
+/** What the warehouse's owner does between opening and closing the file. */
 import type { Metrics } from '../../jobs/metrics/metrics.ts'
 import { openNoticeBook } from '../../jobs/notify/memory.ts'
 import { Notifier } from '../../jobs/notify/notifier.ts'
@@ -45,7 +45,7 @@ interface OwnerContext extends ConsumersOptions {
   readonly onOwned: () => void
 }
 
-/** Works as the owner until the signal aborts or the database fails, and then closes the warehouse. */
+/** Works as the owner until the signal aborts or the database fails. */
 async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
   const { config, client, clock, log, requests, store, locks, metrics, observe, ownership, runLogs } = context
   const consumers = new JobConsumers(context)
@@ -72,7 +72,7 @@ async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: A
     const housekeeping = new Housekeeping({ ...shared, ...keeping, runLogs, onPublished })
     const standings = () => standingsOf(warehouse, config)
     const operations = workerOperations({ ...shared, housekeeping, standings, console: context.consoleAddress })
-    // Several workers of a lake can share a folder, and their sockets would collide. Commands use the queue instead.
+    // The sockets of several workers would collide, so commands use the queue.
     await using _socket = isShared ? undefined : await listenAt(socketPathOf(config.warehouse), operations)
     log.info({ path: config.warehouse }, 'this process owns the warehouse')
     const orphans = isShared ? 0 : await requests.takeOverFromDeadOwner()
@@ -106,7 +106,7 @@ async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: A
   }
 }
 
-/** Only one worker of a lake does housekeeping and sends messages. When this worker ends, another one takes over. */
+/** Only one worker of a lake does housekeeping and sends messages. */
 async function leadAlone(
   { store, clock }: OwnerContext,
   request: LeaseRequest,
@@ -121,7 +121,6 @@ async function leadAlone(
   while (!signal.aborted) await store.lease(request, work).catch(() => clock.sleep(ms, signal).catch(() => undefined))
 }
 
-/** Prepares notices and messages about new data. Returns undefined if no receiver is configured. */
 async function openNotifier(context: OwnerContext, { runs, warehouse }: { runs: Runs; warehouse: Warehouse }) {
   const { config, metrics, requests } = context
   if (config.notify === undefined) return undefined
@@ -143,7 +142,7 @@ function sendMessages(notifier: Notifier, consumers: JobConsumers, ending: Abort
   return notifier.run(ending)
 }
 
-/** Adds a job for each running backfill, because the queue may have lost its job. */
+/** The queue may have lost the job of a running backfill. */
 async function resumeBackfills({ requests, log }: OwnerContext, warehouse: Warehouse): Promise<void> {
   for (const { backfillId, report, state, since, until } of await warehouse.backfills.open()) {
     if (state !== 'running') continue
@@ -154,7 +153,7 @@ async function resumeBackfills({ requests, log }: OwnerContext, warehouse: Wareh
 
 const INTERRUPT_EVERY_MS = 100
 
-/** Puts all jobs back into the queue, and interrupts the warehouse's statements, which could run for minutes. */
+/** Interrupts the statements of the jobs, which could run for minutes. */
 async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock, log }: OwnerContext): Promise<void> {
   const startedMs = clock.monotonicMs()
   warehouse.interrupt()
@@ -163,10 +162,9 @@ async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock
   log.info({ ms: Math.round(clock.monotonicMs() - startedMs) }, 'returned the jobs to the queue')
 }
 
-/** How long it may take to put the jobs back, and then to close the file. Normally, both take a second or two. */
 const ENDING_MS_MAX = 30_000
 
-/** Waits for `work`. If it takes longer than `ENDING_MS_MAX`, exits, so that a standby can open the warehouse. */
+/** Exits if `work` takes too long, so that a standby can open the warehouse. */
 async function endInTime({ clock, log }: OwnerContext, work: Promise<void>): Promise<void> {
   const cancel = clock.after(ENDING_MS_MAX, () => {
     log.error(`the warehouse could not be closed within ${ENDING_MS_MAX / 1_000} s: this process ends. Start it again`)
@@ -175,14 +173,13 @@ async function endInTime({ clock, log }: OwnerContext, work: Promise<void>): Pro
   await work.finally(cancel)
 }
 
-/** Opening is retried after these errors: another process may close the file, or disk space may be freed. */
 const TEMPORARY_ERRORS: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
 
-/** Opens the warehouse, with retries, and works as its owner. Throws the errors that an operator must resolve. */
+/** Opens the warehouse and works as its owner. Retries after temporary errors. */
 export async function ownOrStandBy(context: OwnerContext, signal: AbortSignal): Promise<void> {
   const { config, log, clock, openRetryMs, ownership, onOwned } = context
   let logged: ErrorCode | undefined
-  // Only the first attempt removes all staged files. Later, there may be files of this process, such as a backfill's.
+  // Later attempts must keep staged files, which may belong to this process.
   let isFirst = true
   while (!signal.aborted) {
     const opened = await openWarehouse(config, isFirst ? {} : { isShared: true }).catch(asSyncError)

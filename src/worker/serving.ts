@@ -1,4 +1,4 @@
-/** Runs the live server (setting `serve`). If a new copy cannot be served, readers keep the previous copy. */
+/** Runs the live server of the setting `serve`. */
 import { randomBytes } from 'node:crypto'
 import { realpath } from 'node:fs/promises'
 import { systemClock as clock } from '../clock.ts'
@@ -35,7 +35,7 @@ export interface LiveServing extends AsyncDisposable {
   readonly onPublished: () => Promise<void>
 }
 
-/** Starts the live server, or returns undefined if none is configured. Throws EXTENSION_MISSING and SERVE_FAILED. */
+/** Returns undefined if no live server is configured. */
 export async function startServing(config: Config, { token, log }: { token: Secret | undefined; log: Log }) {
   const { serve, extensions, published, limits } = config
   if (serve === undefined || token === undefined) return undefined
@@ -46,7 +46,7 @@ export async function startServing(config: Config, { token, log }: { token: Secr
   return serving
 }
 
-/** Runs a reader process with the live server. Restarts the process whenever it ends, until the result is disposed. */
+/** Restarts the process of the live server whenever the process ends. */
 export async function serveForEver(
   settings: LiveServerSettings,
   { timeMs, log }: { readonly timeMs: number; readonly log: Pick<Log, 'error'> },
@@ -91,10 +91,10 @@ async function startServer(settings: LiveServerSettings): Promise<ReaderProcess>
   }
 }
 
-/** Waits for the process to end. Ends the process if a reader's statement takes longer than `timeMs`. */
+/** Ends the process if a reader's statement takes longer than `timeMs`. */
 async function watch(server: ReaderProcess, timeMs: number, signal: AbortSignal): Promise<SyncError> {
   for (;;) {
-    // `Promise.race` would add a handler to `server.ended` at each check, and memory would fill up.
+    // `Promise.race` would add a handler to `server.ended` at each check.
     await clock.sleep(CHECK_EVERY_MS, signal)
     if (!server.isAlive) return server.ended
     const ms = await server.ask({ do: 'oldestStatementMs' }, { limitMs: ANSWER_MS_MAX, signal }).catch(asSyncError)

@@ -36,11 +36,11 @@ export interface WorkerShell extends Host {
 
 export interface WorkerOptions {
   readonly roles?: string | undefined
-  /** Only for tests: how many milliseconds a job's lock is valid, and how often the worker's periodic checks run. */
+  /** Only for tests: the milliseconds of a job's lock and between checks. */
   readonly lock?: number | undefined
 }
 
-/** Runs a worker until `shell.signal` aborts. Throws if the start or a role fails. Example: QUEUE_UNREACHABLE. */
+/** Runs a worker until `shell.signal` aborts. Throws if a role fails. */
 export async function runWorker(shell: WorkerShell, options: WorkerOptions): Promise<void> {
   const { config, clock, signal } = shell
   const roles = rolesOf(options.roles)
@@ -68,7 +68,7 @@ export async function runWorker(shell: WorkerShell, options: WorkerOptions): Pro
   const consumers = new JobConsumers({ store, clock, log, locks })
   let pulls = false
   const startPulling = () => {
-    // Workers that share a lake each pull for themselves, because they cannot read rows that another worker staged.
+    // Workers of one lake cannot read rows that another worker staged.
     if (!pulls && roles.has('pull') && !sharesQueue(config)) {
       makePrivateFolder(config.staging)
       consumeWindows(consumers, { requests, client, clock, settings: settingsOf(config), observe })
@@ -81,7 +81,7 @@ export async function runWorker(shell: WorkerShell, options: WorkerOptions): Pro
   const owner = { ...context, serveToken, consoleAddress, openRetryMs, onOwned: startPulling }
   await using _heartbeat = startHeartbeat(config.warehouse, clock)
   shell.out.write(greeting(config, roles))
-  // With the embedded queue, pulling starts after this process owns the warehouse and has emptied staging.
+  // With the embedded queue, pulling starts after the owner has emptied staging.
   if (store.kind !== 'embedded') startPulling()
   await untilStopped(signal, consumers, [
     ...(roles.has('schedule') ? [(signal: AbortSignal) => runSchedule({ ...context, consumers, pollMs }, signal)] : []),
@@ -102,7 +102,7 @@ const intervalsOf = (lock: number | undefined) => ({
 
 type RoleWork = (signal: AbortSignal) => Promise<void>
 
-/** Waits until `stop` aborts or a role fails. Throws the role's error, so that the process ends and is restarted. */
+/** Throws the error of a failed role, so that the process ends and is restarted. */
 async function untilStopped(stop: AbortSignal, consumers: JobConsumers, roles: readonly RoleWork[]): Promise<void> {
   const failing = new AbortController()
   const signal = AbortSignal.any([stop, failing.signal])

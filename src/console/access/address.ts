@@ -9,7 +9,7 @@ export const isLoopback = (host: string): boolean =>
 
 type Tokens = Partial<Record<'token' | 'viewToken', Secret | undefined>>
 
-/** Throws CONFIG_INVALID if the tokens are the same. Off loopback, also if `token` is missing or any token is short. */
+/** Throws CONFIG_INVALID for equal tokens. A console that others can reach needs long tokens. */
 export function checkTokens(host: string, { token, viewToken }: Tokens): void {
   if (token !== undefined && token.reveal() === viewToken?.reveal())
     throw new SyncError('CONFIG_INVALID', 'the two tokens of the console are equal, so every login could act', {
@@ -29,7 +29,7 @@ export function checkTokens(host: string, { token, viewToken }: Tokens): void {
   )
 }
 
-/** Checks a `Host` header. A console that is not on loopback accepts any name, because we do not know its DNS name. */
+/** Accepts any name if the console is not on loopback, because its DNS name is unknown. */
 export function isOurName(header: string | undefined, host: string): boolean {
   if (!isLoopback(host)) return header !== undefined
   const name = /^(\[[0-9a-f:.]+\]|[^:@/\s]+)(?::\d{1,5})?$/i.exec(header ?? '')?.[1]?.toLowerCase()

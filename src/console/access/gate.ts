@@ -1,4 +1,4 @@
-/** Checks access before a route runs. Looks at the route's option `open`, because a URL can be spelled in many ways. */
+/** Checks access before a route runs. Reads the route's options, because several URLs can reach one route. */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { asSyncError, SyncError } from '../../errors.ts'
@@ -13,11 +13,11 @@ import { type Api, answers } from '../api/api.ts'
 declare module 'fastify' {
   interface FastifyContextConfig {
     readonly open?: boolean
-    /** If true, the view token is enough to send this request, even though its method is not GET. */
+    /** The view token may also use this route, although its method is not GET. */
     readonly forViewers?: boolean
   }
   interface FastifyRequest {
-    /** The identifier of the login session. Empty for open routes, and for programs that send a token, not a cookie. */
+    /** The identifier of the login session. It is empty for programs that send a token. */
     session: string
     mayAct: boolean
   }
@@ -42,15 +42,13 @@ export function guard(app: FastifyInstance, gate: GateOptions): void {
   app.decorateRequest('mayAct', false)
   app.addHook('onRequest', async (request, reply) => {
     const failure = await failureOf(gate, request)
-    // A response sent here ends the request. Otherwise Fastify calls the route.
     if (failure === 'login') await reply.redirect(request.url === '/' ? '/login' : `/login#${request.url}`, 302)
     else if (failure !== undefined) await sendFailure(reply, failure)
   })
 }
 
-/** Returns undefined for an allowed request, and 'login' for a page that needs a login. Otherwise returns the error. */
 async function failureOf(gate: GateOptions, request: FastifyRequest): Promise<SyncError | 'login' | undefined> {
-  // Returns errors instead of throwing them. Otherwise a plugin's error handler could send a response of its own.
+  // Does not throw, because a plugin's error handler could send another response.
   try {
     if (await hasAccess(gate, request)) return undefined
   } catch (thrown) {
@@ -81,7 +79,6 @@ const loginNeededError = (): SyncError =>
     cure: 'Log in at /login with the token of the console, or send it as "Authorization: Bearer …".',
   })
 
-/** Returns what the token allows. Throws CONSOLE_LOGIN_NEEDED for a wrong token, CONSOLE_LIMITED after too many. */
 async function checkToken(gate: GateOptions, request: FastifyRequest, guess: string): Promise<Access> {
   const { token, viewToken, countGuess } = gate
   if (isToken(token, guess)) return 'act'
@@ -93,13 +90,13 @@ async function checkToken(gate: GateOptions, request: FastifyRequest, guess: str
   throw new SyncError('CONSOLE_LIMITED', 'too many wrong tokens were sent', { cure, data: { retryAfterSeconds } })
 }
 
-/** How many wrong tokens a minute are allowed per address and in total. A correct token is accepted even after that. */
+/** Wrong tokens allowed per minute. A correct token is always accepted. */
 const GUESSES_PER_ADDRESS_MAX = 10
 const GUESSES_TOTAL_MAX = 100
-/** How many addresses are tracked. A new one replaces the address whose last wrong token was sent longest ago. */
+/** The number of addresses whose wrong tokens are counted. */
 const ADDRESSES_MAX = 10_000
 
-/** Returns a function that counts a wrong token and returns how many seconds the client must wait, or 0. */
+/** Returns a function that counts a wrong token and returns the seconds to wait, or 0. */
 export function guessCounter(app: FastifyInstance): (request: FastifyRequest) => Promise<number> {
   const common = { timeWindow: MINUTE_MS, cache: ADDRESSES_MAX, allowList: [] }
   const limits = [
@@ -119,11 +116,10 @@ const TOKEN_BYTES = 24
 
 export const newToken = (): Secret => new Secret(randomBytes(TOKEN_BYTES).toString('base64url'))
 
-/** Returns whether the guess is the token. Compares hashes, as `timingSafeEqual` needs texts of the same length. */
+/** Compares hashes, because `timingSafeEqual` needs equal lengths. */
 export const isToken = (token: Secret, guess: string): boolean =>
   timingSafeEqual(digestOf(token.reveal()), digestOf(guess))
 
-/** Throws CONSOLE_REFUSED unless the request is from the console's own page or from a program with the token. */
 function checkOrigin({ headers }: FastifyRequest, isMachine: boolean): void {
   const site = headers['sec-fetch-site']
   if (site !== undefined && site !== 'same-origin' && site !== 'none') throw refusedError('it came from another site')
@@ -132,7 +128,7 @@ function checkOrigin({ headers }: FastifyRequest, isMachine: boolean): void {
   if (!isMachine && headers[OWN_HEADER] === undefined) throw refusedError(`it lacks the header ${OWN_HEADER}`)
 }
 
-/** Returns whether our page sent the request, even through a proxy. Other sites cannot set `X-Forwarded-Host`. */
+/** Trusts `X-Forwarded-Host`, because pages of other sites cannot set this header. */
 function isOurPage(origin: string, { host, 'x-forwarded-host': forwarded = '' }: FastifyRequest['headers']): boolean {
   const from = URL.canParse(origin) ? new URL(origin).host : ''
   const [asked] = String(forwarded).split(',')

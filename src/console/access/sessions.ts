@@ -1,4 +1,4 @@
-/** Login sessions, stored as hashes in memory. A session ends after 12 hours, at logout, or after 100 newer logins. */
+/** Login sessions in memory. Their identifiers are stored as hashes. */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import { HOUR_MS } from '../../instant.ts'
@@ -15,7 +15,6 @@ export const digestOf = (text: string): Buffer => createHash('sha256').update(te
 const keyOf = (id: string): string => digestOf(id).toString('base64')
 
 export function openSessions(clock: Pick<Clock, 'monotonicMs'>) {
-  /** Sessions by the hash of their identifier, oldest first. `endsMs` is monotonic time. */
   const sessions = new Map<string, { readonly endsMs: number; readonly access: Access }>()
   return {
     begin: (access: Access): string => {

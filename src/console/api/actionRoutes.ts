@@ -1,4 +1,4 @@
-/** Routes for actions. The warehouse's owner carries them out, which can take hours, so the page polls. */
+/** Routes for actions such as sync and pause. An action can take hours, so the page polls. */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { Report } from '../../../schema/index.ts'
@@ -28,11 +28,9 @@ const Range = z.strictObject({
 const ErrandPath = z.strictObject({ errand: z.uuid() })
 const PLAN_SUMMARY = 'What a backfill would do; asks the service a few small questions and writes nothing'
 
-/** Returns the schema for a request that contains nothing but report names. */
 const onReports = (name: 'sync' | 'pause' | 'resume' | 'reset' | 'retry-rejected' | 'dismiss-rejected') =>
   z.strictObject({ reports }).transform((body): OperationRequest => ({ do: name, ...body }))
 
-/** Each action's path, its summary in OpenAPI, and a schema that turns its body into an operation. */
 const ACTIONS: readonly (readonly [string, string, z.ZodType<OperationRequest>])[] = [
   ['sync', 'An incremental run of each report, now', onReports('sync')],
   ['pause', 'Makes runs skip these reports', onReports('pause')],
@@ -118,7 +116,7 @@ export interface ErrandOptions {
   readonly backendOf: () => ConsoleBackend
 }
 
-/** Returns functions that start an errand (one requested action) and look it up. Errands end if `signal` aborts. */
+/** Starts errands and finds them by identifier. An errand is one action that a user requested. */
 function openErrands({ clock, log, backendOf }: ErrandOptions, signal: AbortSignal) {
   const errands = new Map<string, Errand>()
   const carryOut = async (request: OperationRequest, errand: Errand): Promise<void> => {
@@ -138,7 +136,7 @@ function openErrands({ clock, log, backendOf }: ErrandOptions, signal: AbortSign
   }
   return {
     get: (id: string): Errand | undefined => errands.get(id),
-    /** Starts the action. Returns when it has ended or after `WAIT_MS_MAX`, so the errand may still be running. */
+    /** Returns after at most `WAIT_MS_MAX`, so the errand may still be running. */
     begin: async (request: OperationRequest): Promise<Errand> => {
       const [id, what, reports] = [randomUUID(), request.do, reportsOf(request)]
       const started_at = formatInstant(clock.now())

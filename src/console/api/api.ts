@@ -1,4 +1,4 @@
-/** The API as Fastify routes. Their zod schemas check each request, and the OpenAPI document is generated from them. */
+/** The API as Fastify routes with zod schemas. The OpenAPI document is generated from the schemas. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import swagger from '@fastify/swagger'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, RawServerDefault } from 'fastify'
@@ -15,7 +15,7 @@ const DESCRIPTION =
 
 const Failure = z.object({ error: Problem }).meta({ id: 'Failure' })
 
-/** Prepares Fastify for zod schemas and serves the OpenAPI document. Returns the instance to add routes to. */
+/** Prepares Fastify for zod schemas and serves the OpenAPI document. */
 export async function createApi(app: FastifyInstance, version: string): Promise<Api> {
   await app.register(swagger, {
     openapi: {
@@ -68,20 +68,20 @@ const answer = (description: string, schema: z.ZodType) => ({
   content: { 'application/json': { schema } },
 })
 
-/** Returns the options of a Fastify route: the schemas of its response and input, and its summary in OpenAPI. */
+/** Returns the options of a Fastify route. */
 export const answers = <Answer extends z.ZodType, Input extends RouteInput>(
   answer: Answer,
   summary: string,
   input?: Input,
 ) => ({ schema: { summary, ...(input as Input), response: { 200: answer } } })
 
-/** Allows `max` calls at a time. Further calls throw CONSOLE_LIMITED. Aborts `work` if the client disconnects. */
+/** Allows `max` calls at a time. Further calls throw CONSOLE_LIMITED. */
 export function limitedTo(max: number, what = 'requests are already open') {
   let open = 0
   return async <T>({ raw }: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
     if (open >= max) throw new SyncError('CONSOLE_LIMITED', `${max} ${what}`, { cure: 'Try again in a minute.' })
     const left = new AbortController()
-    // On a busy machine, the client may have disconnected before this function is called.
+    // The client may already have disconnected.
     if (raw.destroyed) left.abort(clientLeft())
     raw.once('close', () => left.abort(clientLeft()))
     open += 1

@@ -1,4 +1,4 @@
-/** Routes of the explorer: tables of the published copy, and SQL statements. Each request starts a reader process. */
+/** Routes of the explorer, for tables and SQL statements. Each request starts a reader process. */
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { SyncError } from '../../errors.ts'
@@ -9,7 +9,7 @@ import { name } from '../../warehouse/database/sql.ts'
 import { type Api, answers, limitedTo } from './api.ts'
 import { QueryAnswer, Statement, Tables } from './schemas.ts'
 
-/** Maximum concurrent requests. Lists of tables have their own limit, so that long SQL statements do not block them. */
+/** Statements and lists have separate limits, so that long statements do not block lists. */
 const STATEMENTS_MAX = 2
 const LISTS_MAX = 4
 const SAMPLE_ROWS = 10

@@ -1,4 +1,4 @@
-/** Routes that only read: changes, the overview, one report, runs and their logs, jobs, rejected rows, backfills. */
+/** Routes that only read, for example the overview, runs and rejected rows. */
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { z } from 'zod'
@@ -29,7 +29,7 @@ export interface ReadOptions {
   readonly clock: Clock
   readonly settings: AllSettings
   readonly requestsPerDay?: number | undefined
-  /** Returns the current backend. It changes when another process becomes the owner of the warehouse. */
+  /** The backend changes when this process becomes the owner of the warehouse. */
   readonly backendOf: () => ConsoleBackend
   readonly requests: Pick<Requests, 'queue' | 'depths' | 'nextTicks'>
   readonly runLogs: string
@@ -83,9 +83,8 @@ export function addReadRoutes(api: Api, options: ReadOptions): void {
   addChangesRoute(api, options)
 }
 
-/** Maximum open requests to `/api/wait`. Each one reads the published copy every two seconds. */
 const WAITS_MAX = 20
-/** Maximum open requests to `/api/changes`. Each one keeps a published copy open. */
+/** Each open feed keeps a published copy open. */
 const FEEDS_MAX = 4
 /** A client of `/api/changes` that reads nothing for this long is disconnected. */
 const STALL_MS_MAX = 60_000
@@ -101,7 +100,7 @@ function addWaitRoute(api: Api, { waitFor }: ReadOptions): void {
   )
 }
 
-/** Sends the changes in pieces to save memory. An error cuts off the response, because its status is already sent. */
+/** An error cuts off the response, because the status is already sent. */
 function addChangesRoute(api: Api, { openChanges, clock }: ReadOptions): void {
   const limited = limitedTo(FEEDS_MAX)
   const summary = 'The rows that changed since a cursor, each once, and the next cursor'
@@ -151,13 +150,12 @@ async function overview(options: ReadOptions, activityNow: () => Promise<Activit
 }
 
 async function attentionNow({ settings, backendOf, requests, clock }: ReadOptions, standings: readonly Standing[]) {
-  // If the queue does not answer in time, the problems are shown without the time of the next attempt.
   const nextTicks = (await within(ACTIVITY_MS_MAX, clock, () => requests.nextTicks().catch(() => []))) ?? []
   const ticks = ticksInBudget(nextTicks, standings)
   return attentionOf({ standings, pauses: await pauses(backendOf().books), settings, nextTicks: ticks })
 }
 
-/** Wraps `read`. Concurrent calls share one read and its result, so slow reads never run in parallel. */
+/** Concurrent calls share one read. */
 function sharing<T>(read: () => Promise<T>): () => Promise<T> {
   let reading: Promise<T> | undefined
   return () => (reading ??= read().finally(() => (reading = undefined)))
@@ -165,7 +163,6 @@ function sharing<T>(read: () => Promise<T>): () => Promise<T> {
 
 const ACTIVITY_MS_MAX = 2_000
 
-/** Returns the owner's active and waiting runs or, if it does not answer, the active runs that this process knows. */
 async function activityOf(backend: ConsoleBackend, clock: Clock): Promise<Activity> {
   const answer = await within(ACTIVITY_MS_MAX, clock, (signal) =>
     backend.answer({ do: 'activity' }, { by: 'console', tell: () => undefined, signal }),
@@ -202,7 +199,6 @@ const STATES = ['active', 'waiting', 'delayed', 'failed'] as const
 const JOBS_MAX = 20
 const ANSWER_MS_MAX = 5_000
 
-/** Returns the jobs in the queues. Throws QUEUE_UNREACHABLE if the queue does not answer within 5 s. */
 async function jobsInTime(read: () => Promise<Jobs>, clock: Clock): Promise<Jobs> {
   const answer = await within(ANSWER_MS_MAX, clock, read)
   if (answer !== undefined) return answer
@@ -211,7 +207,6 @@ async function jobsInTime(read: () => Promise<Jobs>, clock: Clock): Promise<Jobs
   })
 }
 
-/** Lists the jobs of all queues: active, waiting, delayed until the next attempt, and failed. */
 async function readJobs(queues: Queues): Promise<Jobs> {
   const depths = await queues.depths()
   const places = STATES.flatMap((state) => QUEUES.map((queue) => ({ queue, state })))
@@ -220,13 +215,13 @@ async function readJobs(queues: Queues): Promise<Jobs> {
   return { depths: { ...depths }, jobs: jobs.flat() }
 }
 
-/** Returns whether the jobs are scheduled runs. Each report always has one, so `readJobs` does not list them. */
+/** The page does not list scheduled runs, because each report always has one. */
 const isSchedule = (queue: QueueName, state: Job['state']): boolean => queue === 'ticks' && state === 'delayed'
 
 async function jobsIn(queues: Queues, queue: QueueName, state: Job['state']): Promise<Job[]> {
   const types = state === 'waiting' ? (['waiting', 'prioritized'] as const) : ([state] as const)
   const jobs = await queues.queue(queue).getJobs([...types], 0, JOBS_MAX - 1)
-  // `jobs` contains undefined for each job that was removed while BullMQ read the list.
+  // BullMQ returns undefined for a job that was removed meanwhile.
   return jobs
     .filter((job: (typeof jobs)[number] | undefined) => job !== undefined)
     .map((job) => ({

@@ -1,4 +1,4 @@
-/** Schemas of the API's responses. The OpenAPI document contains them, and a test compares real responses with them. */
+/** Schemas of the API's responses. A test compares real responses with them. */
 import { z } from 'zod'
 import { Report } from '../../../schema/index.ts'
 import { SpanText, time } from '../../status/coverage.ts'

@@ -1,4 +1,4 @@
-/** Buttons that start actions: their labels, their requests, and the notices about the results. */
+/** Buttons that start actions, and notices about the results. */
 import { act, Failure, LOST, read } from './api.js'
 import { sleep } from './clock.js'
 import { wordFor } from './format.js'
@@ -21,7 +21,7 @@ function actionButton({ id, label, tone = 'outline', path, body, question }) {
   return html`<button type="button" key=${id} id=${id} class=${tone} onClick=${onceAtATime(press)}>${label}</button>`
 }
 
-/** Ignores clicks while `work` runs. (A disabled button would lose the focus.) @param {() => Promise<void>} work */
+/** Ignores clicks while `work` runs. A disabled button would lose the focus. @param {() => Promise<void>} work */
 export const onceAtATime =
   (work) =>
   (/** @type {Event} */ { currentTarget }) => {
@@ -49,7 +49,7 @@ async function endOf(errand) {
   let now = errand
   while (now.state === 'running') {
     await sleep(POLL_EVERY_MS)
-    // The action continues in the worker, even if a request for its state gets no response.
+    // The action continues in the worker, even if this request fails.
     try {
       now = await read(`/api/errands/${errand.id}`)
     } catch (error) {
@@ -67,10 +67,7 @@ function showEnd({ outcomes, error }) {
   }
 }
 
-/**
- * Returns a function that draws a button for one or more reports.
- * @param {string} verb @param {string} label @param {{ title: string, text: string }} [question] to confirm first
- */
+/** @param {string} verb @param {string} label @param {{ title: string, text: string }} [question] to confirm first */
 export const reportButton =
   (verb, label, question) =>
   (/** @type {string | readonly string[]} */ report, tone = 'outline') => {

@@ -1,4 +1,4 @@
-/** Charts drawn with uPlot. Each one comes with a text that has the same facts for screen readers. */
+/** Charts drawn with uPlot. Screen readers read a text with the same facts. */
 import { duration, grouped, millis, moment } from './format.js'
 import { Component, createRef, html } from './html.js'
 import uPlot from './libraries/uplot.js'
@@ -9,7 +9,7 @@ import { isDark } from './theme.js'
 const HEIGHT = 200
 const tooFew = () => html`<p class="faint">The chart begins with the second run.</p>`
 
-/** Draws the lag: it grows between runs, then drops. @param {readonly { at: string, mark: string }[]} marks */
+/** @param {readonly { at: string, mark: string }[]} marks */
 export function lagChart(marks) {
   if (marks.length < 2) return tooFew()
   const points = marks.flatMap(({ at, mark }, n) => {
@@ -17,7 +17,7 @@ export function lagChart(marks) {
     const before = marks[n - 1]
     const lagAfter = /** @type {const} */ ([seconds, seconds - millis(mark) / 1_000])
     if (before === undefined) return [lagAfter]
-    // The lag drops the moment a run ends, so each run has two points: just before its end, and at its end.
+    // Each run has two points, because the lag drops when the run ends.
     return [/** @type {const} */ ([seconds - 0.001, seconds - millis(before.mark) / 1_000]), lagAfter]
   })
   const lags = points.map(([, lag]) => lag)
@@ -96,7 +96,7 @@ function plotIn(place, { data, text, bars = false }) {
 
 const DAY_SECONDS = 86_400
 
-/** Formats times as `11-21` (over 2 days), `10:22:16` (under 5 min) or `10:22`. @param {readonly number[]} seconds */
+/** Returns, for example, `11-21`, `10:22` or `10:22:16`. @param {readonly number[]} seconds */
 function clockText(seconds) {
   const span = (seconds.at(-1) ?? 0) - (seconds[0] ?? 0)
   const [from, to] = span > 2 * DAY_SECONDS ? [5, 10] : span < 300 ? [11, 19] : [11, 16]
@@ -105,7 +105,7 @@ function clockText(seconds) {
 
 const SPARK = { width: 112, height: 26, bars: 12 }
 
-/** Returns a bar for each of the last runs. Its height shows the number of rows. @param {readonly number[]} rows */
+/** Returns a small bar chart of the rows of the last runs. @param {readonly number[]} rows */
 export function spark(rows) {
   if (rows.length === 0) return ''
   const max = Math.max(1, ...rows)

@@ -1,4 +1,4 @@
-/** Components that several views use: labels for states, tables that become cards on a phone, and active runs. */
+/** Components that several views use, such as tables and labels for states. */
 import { cancelButton } from './actions.js'
 import { counted, duration, grouped, moment, wordFor } from './format.js'
 import { html } from './html.js'
@@ -50,8 +50,7 @@ const alignment = (column) => (RIGHT_ALIGNED.test(column) ? 'number' : '')
 const headCell = (column) => html`<th scope="col" role="columnheader" class=${alignment(column)}>${column}</th>`
 
 /**
- * Draws a table with a row for each object and a cell for each of its properties, except `key`. Sets ARIA roles on all
- * parts of the table, because the CSS for phones removes the default roles.
+ * Draws a row for each object. ARIA roles are set, because the CSS for phones removes the default roles.
  * @param {string} caption @param {readonly Readonly<Record<string, Content>>[]} rows @param {string} [empty]
  */
 export function table(caption, rows, empty = 'None yet.') {
@@ -100,7 +99,7 @@ function runningRow(run) {
   `
 }
 
-/** Returns the attributes of a progress bar, or none if the total is unknown. @param {RunningRun} run */
+/** @param {RunningRun} run */
 function progressOf({ rows, rows_expected: expected, windows }) {
   if (windows !== null) return { max: windows.total || 1, value: windows.done }
   return expected === null ? {} : { max: expected, value: Math.min(rows, expected) }
@@ -108,7 +107,7 @@ function progressOf({ rows, rows_expected: expected, windows }) {
 
 /** @param {RunningRun} run */
 function progressText({ windows, pages, rows, rows_expected: expected }) {
-  // If a run reads all pages a second time, it can read more rows than expected.
+  // A run that reads all pages twice can read more rows than expected.
   const read =
     expected === null || rows > expected ? counted(rows, 'row') : `${grouped(rows)} of ${counted(expected, 'row')}`
   const done = `${read}, ${counted(pages, 'page')}`
@@ -129,7 +128,7 @@ export const needCard = ({ reports, kind, title, why, cure, action, urgent, next
   </article>
 `
 
-/** Matches a command at the end of instructions. Example: `…, then run: tidemark resume events`. */
+/** Example: `…, then run: tidemark resume events`. */
 const RESUME_COMMAND = /\brun: (tidemark (?:resume|check)\b.*)$/is
 
 /** Adds "Press Resume" to `cure` if there is a Resume button. @param {string} cure @param {boolean} hasResumeButton */

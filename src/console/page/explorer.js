@@ -14,25 +14,25 @@ import { change } from './state.js'
 const ROWS_MAX = 10_000
 const ROWS_SHOWN = 500
 const HISTORY_MAX = 50
-/** How long the list of tables is reused. The page redraws more often than that. */
+/** The list of tables is reused for this long. */
 const TABLES_KEPT_MS = 60_000
 
 let kept = { path: '', untilMs: 0, content: /** @type {Content} */ (undefined) }
 
 const draft = {
   sql: 'SELECT report, mark, lag, rows, deletes_visible FROM tidemark.freshness',
-  /** The statement of the last link. If a refresh opens the same link, edits are kept. @type {string | null} */
+  /** The statement of the last link. A refresh keeps the user's edits. @type {string | null} */
   linked: null,
   note: /** @type {Content} */ (''),
   result: /** @type {Content} */ (''),
-  /** Aborts the running statement. Undefined while no statement runs. @type {AbortController | undefined} */
+  /** @type {AbortController | undefined} */
   running: undefined,
 }
 
 /** @param {Partial<typeof draft>} changed */
 const edit = (changed) => Object.assign(draft, changed) && change({})
 
-/** Puts a statement into the editor, but does not run it. @param {string} sql */
+/** @param {string} sql */
 function write(sql) {
   edit({ sql })
   byId('sql').focus()
@@ -50,7 +50,7 @@ export async function load({ query }) {
   return kept.content
 }
 
-/** Shows a link's statement, but does not run it: another person may have written it. @param {string | null} sql */
+/** Does not run the statement of a link: another person may have written it. @param {string | null} sql */
 function openLink(sql) {
   if (sql === draft.linked) return
   draft.linked = sql
@@ -117,7 +117,7 @@ const sizeOf = ({ rows, more }) => [
   more && ` There are more: the limit is ${grouped(ROWS_MAX)} rows or 4 MB. "tidemark query" has no limit.`,
 ]
 
-/** Called once per result. When the page is drawn again, Preact skips these elements. @param {QueryAnswer} answer */
+/** @param {QueryAnswer} answer */
 const resultOf = (answer) => html`
   ${warrants(answer)} ${answerTable('Rows of the statement', answer)}
   <button type="button" id="csv" class="outline" onClick=${() => download(answer)}>Download CSV</button>
@@ -144,7 +144,7 @@ function download({ columns, rows }) {
   URL.revokeObjectURL(href)
 }
 
-/** Returns a CSV field: empty for NULL, `""` for an empty text, as in `tidemark query`. @param {string | null} value */
+/** NULL becomes an empty field, and an empty text becomes `""`. @param {string | null} value */
 const fieldOf = (value) => value?.replace(/^$|[^]*[",\r\n][^]*/, (text) => `"${text.replaceAll('"', '""')}"`) ?? ''
 
 /** @param {Tables} tables */

@@ -57,7 +57,7 @@ function themeButton() {
   return html`<button type="button" id="theme" class="outline secondary" aria-label=${label} onClick=${switchTheme}>${other}</button>`
 }
 
-/** The `value` of the pressed button becomes the dialog's `returnValue`. @param {typeof state['question']} question */
+/** @param {typeof state['question']} question */
 const dialog = (question) => html`
   <dialog id="ask" aria-labelledby="ask-title">
     ${
@@ -75,7 +75,7 @@ const dialog = (question) => html`
   </dialog>
 `
 
-/** Moves the focus to `main`. A link to `#main` would replace the view in the address. @param {Event} event */
+/** A link to `#main` would replace the view in the address. @param {Event} event */
 function skip(event) {
   event.preventDefault()
   byId('main').focus()

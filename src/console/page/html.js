@@ -9,7 +9,7 @@ export { Component, createRef, Fragment, h, render }
 /** @type {(strings: TemplateStringsArray, ...values: unknown[]) => import('preact').VNode} */
 export const html = /** @type {never} */ (htm.bind(h))
 
-/** Throws if the page has no element with this id. @param {string} id */
+/** @param {string} id */
 export function byId(id) {
   const found = document.getElementById(id)
   if (found === null) throw new TypeError(`the page has no #${id}`)

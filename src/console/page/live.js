@@ -1,4 +1,4 @@
-/** Receives active runs from the worker as server-sent events. Reconnects when the worker can be reached again. */
+/** Receives the active runs as server-sent events. Reconnects after errors. */
 import { after } from './clock.js'
 
 /** @typedef {{ begun: number, running: readonly import('../api/schemas.ts').RunningRun[] }} LiveState */

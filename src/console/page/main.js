@@ -27,7 +27,7 @@ import { change, placeNow, state } from './state.js'
 
 const REFRESH_EVERY_MS = 10_000
 
-/** Maps addresses to views. An address that contains a name, such as `runs/ID`, is under the key `runs/`. */
+/** An address with a name, such as `runs/ID`, has the key `runs/`. */
 const VIEWS = new Map(
   Object.entries(
     /** @type {Record<string, View>} */ ({ runs, rejected, backfills, explorer, 'runs/': run, 'reports/': report }),
@@ -40,16 +40,16 @@ const viewOf = ({ view, name }) => VIEWS.get(name === '' ? view : `${view}/`) ??
 /** @param {Place} place */
 const spotOf = ({ view, name }) => `${view}/${name}`
 
-// Requests are numbered, because responses can arrive late. `asked` is the newest, and `drawn` is the one on screen.
-let asked = 0
-let drawn = 0
-/** The number of the request for the view that was opened last, and the element that had the focus before. */
+// Requests are numbered, because responses can arrive in another order.
+let newestRequest = 0
+let drawnRequest = 0
+/** `from` is the element that had the focus when the view was opened. */
 let opened = { request: 0, from: /** @type {Element | null} */ (null) }
 let drawnSpot = ''
 let cancelRefresh = () => {}
 
 function openView() {
-  opened = { request: asked + 1, from: document.activeElement }
+  opened = { request: newestRequest + 1, from: document.activeElement }
   const place = placeNow()
   document.title = `${viewOf(place).title(place)} · Tidemark`
   change({ place })
@@ -66,26 +66,26 @@ function refreshByItself() {
 
 async function load({ keepsSelection = false } = {}) {
   cancelRefresh()
-  const request = (asked += 1)
+  const request = (newestRequest += 1)
   const { place } = state
   const { hash } = location
   const view = viewOf(place)
   const drawView = await answerOf(view, place)
-  // Waits until no element is pressed. A redraw would replace the pressed element, and its click would be lost.
+  // A redraw would replace a pressed element, and its click would be lost.
   await released()
-  const isOutdated = request < opened.request || request < drawn
-  const isOpening = drawn < opened.request
+  const isOutdated = request < opened.request || request < drawnRequest
+  const isOpening = drawnRequest < opened.request
   if (!isOutdated && drawView instanceof Error) {
-    // If a refresh fails, the page keeps the old content. A view that the user has just opened shows the error.
+    // A failed refresh keeps the old content.
     if (isOpening) change({ drawView: () => failureView(drawView) })
   } else if (!isOutdated && (isOpening || !keepsSelection || !hasSelection())) {
-    drawn = request
+    drawnRequest = request
     change({ drawView: () => h(Fragment, { key: spotOf(place) }, /** @type {() => Content} */ (drawView)()) })
     byId('main').dataset['shown'] = hash
     if (isOpening && spotOf(place) !== drawnSpot && !hasMovedFocus()) focusTitle()
     drawnSpot = spotOf(place)
   }
-  if (request === asked) cancelRefresh = after(REFRESH_EVERY_MS, refreshByItself)
+  if (request === newestRequest) cancelRefresh = after(REFRESH_EVERY_MS, refreshByItself)
 }
 
 /** @param {View} view @param {Place} place @returns {Promise<(() => Content) | Error>} */
@@ -128,7 +128,7 @@ const root = byId('page')
 function draw() {
   const { activeElement: focused } = document
   render(frame(), root)
-  // Focuses the title if the focused element was removed. Otherwise the keyboard would start at the top of the page.
+  // Without a focus, the keyboard would start at the top of the page.
   if (focused !== null && !focused.isConnected) focusTitle()
 }
 
@@ -145,7 +145,7 @@ watchLive({
     void released().then(() => hasSelection() || draw())
   },
 })
-// If the page can't find out whether the user may act, it shows all buttons. The server checks each action anyway.
+// After an error, the page shows all buttons. The server checks each action anyway.
 void read('/api/session')
   .then(({ may_act: mayAct }) => change({ mayAct }))
   .catch(() => undefined)

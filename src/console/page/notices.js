@@ -1,4 +1,4 @@
-/** Notices in the corner, which screen readers announce, and the dialog that asks the user to confirm an action. */
+/** Notices, which screen readers announce, and the dialog for confirmations. */
 import { failureText } from './api.js'
 import { after } from './clock.js'
 import { byId } from './html.js'
@@ -13,7 +13,7 @@ export function notice(text, tone = 'good') {
   removeLater(added)
 }
 
-/** Removes the notice after 9 s, or later if the window is hidden then. @param {typeof state.notices[number]} old */
+/** A notice stays while the window is hidden. @param {typeof state.notices[number]} old */
 function removeLater(old) {
   after(SHOWN_MS, () => {
     if (document.hidden) document.addEventListener('visibilitychange', () => removeLater(old), { once: true })
@@ -24,7 +24,7 @@ function removeLater(old) {
 /** @param {unknown} error */
 export const noticeOf = (error) => notice(failureText(error), 'bad')
 
-/** Returns true if the user confirms. @param {import('./state.js').Question} question @returns {Promise<boolean>} */
+/** @param {import('./state.js').Question} question @returns {Promise<boolean>} */
 export function confirmed(question) {
   change({ question })
   const dialog = /** @type {HTMLDialogElement} */ (byId('ask'))

@@ -1,13 +1,13 @@
 /** Delays redraws while the user presses an element: if a redraw replaced the element, its click would be lost. */
 import { after } from './clock.js'
 
-/** The longest that a press can last. Needed because a release outside the window may not fire an event. */
+/** A release outside the window may fire no event, so a press ends after this time. */
 const PRESS_MS_MAX = 3_000
 const TAP_MS_MAX = 400
 
 /** @type {Set<() => void>} */
 const waiting = new Set()
-/** Cancels the timer that ends the press. Undefined while no element is pressed. @type {(() => void) | undefined} */
+/** Undefined while no element is pressed. @type {(() => void) | undefined} */
 let cancelTimer
 
 /** Waits until no element is pressed. @returns {Promise<void>} */
@@ -32,10 +32,10 @@ const endIn = (ms) => cancelTimer !== undefined && hold(ms)
 
 const CAPTURE = { capture: true }
 addEventListener('pointerdown', () => hold(PRESS_MS_MAX), CAPTURE)
-// Only for the space bar, which clicks on release. Other keys click on press.
+// Other keys click on press, not on release.
 addEventListener('keydown', ({ key, repeat }) => key === ' ' && !repeat && hold(PRESS_MS_MAX), CAPTURE)
 // A mouse clicks on release. A tap clicks a few milliseconds later.
 addEventListener('pointerup', ({ pointerType }) => endIn(pointerType === 'mouse' ? 0 : TAP_MS_MAX), CAPTURE)
 for (const end of ['keyup', 'click', 'pointercancel']) addEventListener(end, () => endIn(0), CAPTURE)
-// Only the window's `blur` ends a press: an element also loses the focus when another one is pressed.
+// Elements lose the focus during a press, so only the window's `blur` ends the press.
 addEventListener('blur', ({ target }) => target === window && release(), CAPTURE)

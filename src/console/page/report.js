@@ -1,4 +1,4 @@
-/** Draws one report: its state, actions, lag and rows over time, the periods read completely, and its last runs. */
+/** Draws one report: its state, its actions, charts and its last runs. */
 import { pauseButton, reconcileButton, resetButton, resumeButton, retryButton, syncButton } from './actions.js'
 import { read } from './api.js'
 import { lagChart, rowsChart } from './charts.js'

@@ -36,7 +36,7 @@ export const draw = ({ runs, jobs }, place) => [
 const HIDE_EMPTY = 'hide runs without rows'
 const hidesEmpty = () => localStorage.getItem(HIDE_EMPTY) === 'yes'
 
-/** The browser stores the user's choice. @param {Event} event */
+/** @param {Event} event */
 function hideEmpty({ target }) {
   localStorage.setItem(HIDE_EMPTY, /** @type {HTMLInputElement} */ (target).checked ? 'yes' : 'no')
   reload()
@@ -59,7 +59,7 @@ const runRow = ({ run_id: id, state, error, seconds, ...run }) => ({
   Rejected: unlessZero(run.rejected),
 })
 
-/** Shows the error if the jobs could not be read. @param {Jobs | Error} answer */
+/** @param {Jobs | Error} answer */
 function jobsSection(answer) {
   if (answer instanceof Error) return html`<article class="bad">${failureText(answer)}</article>`
   const { jobs, depths } = answer

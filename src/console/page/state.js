@@ -14,15 +14,14 @@ export function placeNow() {
 
 export const state = {
   place: placeNow(),
-  /** Draws the current view. Undefined until the first response arrives. @type {(() => Content) | undefined} */
+  /** Undefined until the first response arrives. @type {(() => Content) | undefined} */
   drawView: undefined,
   live: /** @type {import('./live.js').LiveState} */ ({ begun: 0, running: [] }),
   isConnected: true,
   notices: /** @type {readonly Notice[]} */ ([]),
-  /** If `mayAct` is false, the page shows no buttons that start actions. */
   mayAct: true,
   question: /** @type {Question | undefined} */ (undefined),
-  /** The names of all reports, loaded once before the first view. @type {readonly string[]} */
+  /** @type {readonly string[]} */
   reportNames: [],
 }
 

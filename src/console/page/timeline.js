@@ -1,4 +1,4 @@
-/** Draws a bar that shows the periods that were read completely, and the gaps. Adds text for screen readers. */
+/** Draws the periods that were read completely, and the gaps. */
 import { nowMs } from './clock.js'
 import { counted, millis, moment } from './format.js'
 import { html } from './html.js'
@@ -8,7 +8,7 @@ import { html } from './html.js'
 
 const WIDTH = 1_000
 const HEIGHT = 26
-/** The minimum width of a span in SVG units. Without it, a gap of one minute in twenty years would be invisible. */
+/** In SVG units. Without a minimum, short gaps would be invisible. */
 const SPAN_WIDTH_MIN = 3
 const SPANS_LISTED = 12
 
