@@ -30,10 +30,10 @@ export function openRunLogs(directory: string, clock: Clock) {
   const lineCounts = new Map<string, number>()
   let current = ''
   let currentBytes = 0
-  let beganHour = false
+  let needsTrim = false
   const hasRoom = (runId: string): boolean => {
     const count = (lineCounts.get(runId) ?? 0) + 1
-    // Moves this run to the end of the map, so that the run that is silent longest is first.
+    // Moves this run to the end of the map, because the first entry is dropped.
     lineCounts.delete(runId)
     lineCounts.set(runId, count)
     const [oldest] = lineCounts.keys()
@@ -46,7 +46,7 @@ export function openRunLogs(directory: string, clock: Clock) {
     if (file !== current) {
       mkdirSync(directory, { recursive: true, mode: 0o700 })
       const known = statSync(file, { throwIfNoEntry: false })
-      beganHour ||= known === undefined
+      needsTrim ||= known === undefined
       currentBytes = known?.size ?? 0
       current = file
     }
@@ -58,7 +58,7 @@ export function openRunLogs(directory: string, clock: Clock) {
     /** Never throws, because a full disk must not end the run. */
     take: (line: string): void => {
       const found = /"runId":"([^"]+)"/.exec(line)?.[1]
-      // V8 would keep the whole line in memory for a substring, so this is a copy.
+      // A substring would keep the whole line in memory, so this is a copy.
       const runId = found && Buffer.from(found).toString()
       if (runId === undefined || !hasRoom(runId)) return
       try {
@@ -69,8 +69,7 @@ export function openRunLogs(directory: string, clock: Clock) {
         attempt(() => append(line), undefined)
       }
     },
-    /** If true, the caller should call `trim`. */
-    beganHour: () => beganHour,
+    needsTrim: () => needsTrim,
     /** Removes files older than `before`, and the oldest files beyond LOGS_BYTES_MAX. */
     trim: async (before: Instant): Promise<number> => {
       const oldest = `${formatInstant(before).slice(0, 13)}.jsonl`

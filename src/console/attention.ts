@@ -52,11 +52,10 @@ const BY_HAND = 'REPORT_PAUSED'
 const SHARED = { paused: 'are paused', failed: 'failed' } as const
 const isShared = (kind: Attention['kind']): kind is keyof typeof SHARED => kind in SHARED
 
-/** Reports with the same cause become one item. */
 const causeOf = ({ report, kind, why, cure }: Finding): string =>
   isShared(kind) ? [kind, ...[why, cure].map((text) => renamed(text, report, '…'))].join('\n') : `${kind} ${report}`
 
-/** Does not change permissions such as `budgets.read`. */
+/** `budgets.read` is the name of a permission, so this text stays unchanged. */
 const renamed = (text: string, report: ReportName, name: string): string =>
   text.replaceAll(new RegExp(`\\b${report}\\b(?!\\.\\w)`, 'g'), name)
 

@@ -29,7 +29,7 @@ export function answerFailures(app: FastifyInstance, log: Log): void {
   })
 }
 
-/** Sends the error instead of throwing it, because the error handler of a plugin could catch it. */
+/** Does not throw the error, because the error handler of a plugin could catch it. */
 export function sendFailure(reply: FastifyReply, { code, message, cure, data }: SyncError): FastifyReply {
   const seconds = data['retryAfterSeconds']
   if (typeof seconds === 'number') reply.header('Retry-After', seconds)

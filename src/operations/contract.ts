@@ -1,4 +1,4 @@
-/** Schemas of messages about operations. The receiver checks each message: the sender may run a different version. */
+/** Schemas of messages about operations. The sender may run another version, so the receiver checks each message. */
 import { z } from 'zod'
 import { Report as report } from '../../schema/index.ts'
 import { chosenTypes } from '../../schema/values.ts'
@@ -39,7 +39,7 @@ export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('reset'), reports, empty: z.boolean().optional() }),
   z.strictObject({ do: z.literal('retype'), column: z.string(), type: z.enum(chosenTypes) }),
 ])
-/** An operation that makes changes. The worker that owns the warehouse runs it, or else the caller. @useDeclaredType */
+/** An operation that makes changes, such as `sync` or `pause`. @useDeclaredType */
 export type ActingRequest = z.infer<typeof ActingRequest>
 
 export const OperationRequest = z.discriminatedUnion('do', [

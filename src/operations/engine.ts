@@ -1,4 +1,4 @@
-/** Operations start runs through an `Engine`: a worker adds jobs to the queue, a command runs the reports itself. */
+/** An `Engine` starts the runs of an operation, in a worker or in a command. */
 import type { OwnerContext } from '../../jobs/owner/housekeeping.ts'
 import type { RunKind } from '../../jobs/runs/runs.ts'
 import type { ReportName } from '../../schema/index.ts'

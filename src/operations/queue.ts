@@ -8,7 +8,7 @@ import type { Caller } from './engine.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
 const REQUESTS_AT_ONCE = 200
-/** Each new outcome rewrites the whole list, so the list is limited. */
+/** Each new event rewrites the whole list, so the list has a limit. */
 const EVENTS_MAX = 500
 
 export function consumeRequests(consumers: JobConsumers, operations: Pick<WorkerOperations, 'answer'>): void {

@@ -24,7 +24,7 @@ export const ChangeList = z.object({
   cursor: z.string().describe('The cursor to pass next'),
 })
 
-/** The changes since a cursor, all from one state of the published copy. Dispose of this object after reading. */
+/** The changes since a cursor. Dispose of this object after reading. */
 export interface Changes extends AsyncDisposable {
   /** The cursor for the next call. Store it after the changes have been processed. */
   readonly cursor: string

@@ -1,4 +1,4 @@
-/** Reads the state of each report: from the worker, else from the warehouse, else from the published copy. */
+/** Reads the state of each report from the worker, the warehouse or the published copy. */
 import { type Clock, type Waiting, within } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { standingsOf } from '../status/standing.ts'

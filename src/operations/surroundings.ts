@@ -26,7 +26,7 @@ export async function openSurroundings({ config, clock, env, openLog }: Host): P
   const runLogs = openRunLogs(runLogsOf(config.warehouse), clock)
   // Without a worker, this process must delete old log files.
   opening.defer(async () => {
-    if (runLogs.beganHour()) await runLogs.trim(minusMs(clock.now(), config.historyMs))
+    if (runLogs.needsTrim()) await runLogs.trim(minusMs(clock.now(), config.historyMs))
   })
   const keep = (line: string) => runLogs.take(line)
   const log = openLog(keep)

@@ -19,9 +19,7 @@ import type { PlanOptions } from './planBackfills.ts'
 
 export interface VerifyRequest {
   readonly reports: readonly ReportName[]
-  /** If undefined, the window begins at the report's configured start. */
   readonly from: Instant | undefined
-  /** If undefined, the window ends at the report's mark. */
   readonly to: Instant | undefined
 }
 

@@ -1,4 +1,4 @@
-/** Waits until the published copy is complete up to a time, so that a job that reads the copy misses no rows. */
+/** Waits until the published copy has all rows up to a time. */
 import { z } from 'zod'
 import { Report, type ReportName } from '../../schema/index.ts'
 import type { Clock } from '../clock.ts'

@@ -32,7 +32,7 @@ interface ScopeRow {
   readonly asked: string | null
   readonly refill_until: Instant | null
   readonly because: string | null
-  /** The report's mark. For an audit report, the last time any record's trail was requested. */
+  /** The report's mark. For an audit report, the time of the last audit request. */
   readonly read_until: Instant | null
   readonly records: number
 }

@@ -51,7 +51,7 @@ export const Standing = z.object({
 /** The state of one report. Times are strings such as `2026-01-31T06:00:00Z`. */
 export interface Standing extends z.infer<typeof Standing> {}
 
-/** SQL for the error of a row of `tidemark.runs`, as a `Problem`. */
+/** SQL that returns the error of a run as a `Problem`. */
 export const PROBLEM = `CASE WHEN error_code IS NOT NULL THEN {code: error_code, message: coalesce(error, ''), cure: coalesce(cure, '')} END`
 
 interface Row extends Omit<Standing, 'state' | 'advised_overlap' | 'requests' | 'coverage'> {

@@ -10,7 +10,7 @@ const WRITE_EVERY_MS = 5_000
 /** A worker with an older heartbeat counts as dead. */
 export const HEARTBEAT_AGE_MS_MAX = 30_000
 
-/** Returns a second path for a worker that cannot write next to the warehouse. */
+/** Returns two paths, because some workers cannot write next to the warehouse. */
 export function heartbeatPathsOf(warehouse: string): readonly [beside: string, elsewhere: string] {
   const name = createHash('sha256').update(warehouse).digest('hex').slice(0, 20)
   return [`${warehouse}.alive`, path.join(tmpdir(), `tidemark-${name}.alive`)]

@@ -9,8 +9,7 @@ import type { Warehouse } from '../warehouse/warehouse.ts'
 import type { Role } from './roles.ts'
 
 export interface WarehouseOwnership {
-  /** True if this process knows which process owns the warehouse. */
-  isDecided: boolean
+  isOwnerKnown: boolean
   owned?: { readonly backend: ConsoleBackend; readonly warehouse: Pick<Warehouse, 'checkFile'> } | undefined
 }
 
@@ -44,7 +43,7 @@ async function isReady({ warehouse, store, requests, roles, ownership }: Readine
   if (roles.has('load') || roles.has('pull')) await checkSpace(`${warehouse}.ready`)
   if (!roles.has('load')) return true
   await ownership.owned?.warehouse.checkFile()
-  return ownership.isDecided
+  return ownership.isOwnerKnown
 }
 
 async function checkSpace(file: string): Promise<void> {

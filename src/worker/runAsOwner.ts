@@ -89,7 +89,7 @@ async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: A
       ? leadAlone(context, { name: 'house', ms, signal: ending.signal }, { lead, onLost: end })
       : lead()
     ownership.owned = { backend: ownerBackend({ config, clock, warehouse, operations, runs }), warehouse }
-    ownership.isDecided = true
+    ownership.isOwnerKnown = true
     consumeRequests(consumers, operations)
     await resumeBackfills(context, warehouse)
     await ended.promise
@@ -99,7 +99,7 @@ async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: A
     await endInTime(context, returnJobs(consumers, warehouse, context))
   } finally {
     ownership.owned = undefined
-    ownership.isDecided = false
+    ownership.isOwnerKnown = false
     ending.abort()
     await endInTime(context, warehouse.close())
     log.info('the warehouse is closed')
@@ -153,7 +153,7 @@ async function resumeBackfills({ requests, log }: OwnerContext, warehouse: Wareh
 
 const INTERRUPT_EVERY_MS = 100
 
-/** Interrupts the statements of the jobs, which could run for minutes. */
+/** Interrupts running statements, because a statement could take minutes. */
 async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock, log }: OwnerContext): Promise<void> {
   const startedMs = clock.monotonicMs()
   warehouse.interrupt()
@@ -194,7 +194,7 @@ export async function ownOrStandBy(context: OwnerContext, signal: AbortSignal): 
     if (!TEMPORARY_ERRORS.includes(code)) throw opened
     if (code !== logged) log.info({ code }, `standing by: ${opened.message}`)
     logged = code
-    if (code === 'WAREHOUSE_LOCKED') ownership.isDecided = true
+    if (code === 'WAREHOUSE_LOCKED') ownership.isOwnerKnown = true
     await clock.sleep(openRetryMs, signal).catch(() => undefined)
   }
 }

@@ -12,7 +12,7 @@ import { Secret } from '../secret.ts'
 const TOKEN_BYTES = 24
 const CHECK_EVERY_MS = 1_000
 const RESTART_MS = 2_000
-/** DuckDB's extension `quack` starts this many threads, whose stacks count toward the memory limit. */
+/** DuckDB's extension `quack` starts this many threads. */
 const SERVER_THREADS = 130
 const ANSWER_MS_MAX = 60_000
 
@@ -94,7 +94,7 @@ async function startServer(settings: LiveServerSettings): Promise<ReaderProcess>
 /** Ends the process if a reader's statement takes longer than `timeMs`. */
 async function watch(server: ReaderProcess, timeMs: number, signal: AbortSignal): Promise<SyncError> {
   for (;;) {
-    // `Promise.race` would add a handler to `server.ended` at each check.
+    // `Promise.race` would add a handler at each check and fill up the memory.
     await clock.sleep(CHECK_EVERY_MS, signal)
     if (!server.isAlive) return server.ended
     const ms = await server.ask({ do: 'oldestStatementMs' }, { limitMs: ANSWER_MS_MAX, signal }).catch(asSyncError)

@@ -36,7 +36,7 @@ export interface WorkerShell extends Host {
 
 export interface WorkerOptions {
   readonly roles?: string | undefined
-  /** Only for tests: the milliseconds of a job's lock and between checks. */
+  /** Only for tests. The duration of a job's lock, in milliseconds. */
   readonly lock?: number | undefined
 }
 
@@ -56,7 +56,7 @@ export async function runWorker(shell: WorkerShell, options: WorkerOptions): Pro
   await using client = clientOf(config, { clock, log, store, observe, onEvent: (event) => metrics.onEvent(event) })
   const requests = new Requests(store)
   metrics.watchQueues(() => requests.depths())
-  const ownership: WarehouseOwnership = { isDecided: false }
+  const ownership: WarehouseOwnership = { isOwnerKnown: false }
   const metricsText = () => metrics.text()
   await using console = roles.has('console')
     ? await startConsole(

@@ -32,7 +32,7 @@ function asking(warehouse: string, ownership: WarehouseOwnership): () => Promise
   return readinessOf({ clock, warehouse, store, requests: new Requests(store), roles: rolesOf(undefined), ownership })
 }
 
-const standby: WarehouseOwnership = { isDecided: true }
+const standby: WarehouseOwnership = { isOwnerKnown: true }
 
 it('a worker is ready while its queue takes writes, and not while the queue is a replica that only reads', async () => {
   await using folder = await aFolder()
@@ -63,7 +63,7 @@ it.each([
   const path = join(folder.path, 'warehouse.duckdb')
   await copyWarehouse(path)
   await using warehouse = await openAt(path)
-  const isReady = asking(path, { isDecided: true, owned: { backend: {} as never, warehouse } })
+  const isReady = asking(path, { isOwnerKnown: true, owned: { backend: {} as never, warehouse } })
   expect(await isReady()).toBe(true)
   await lose(path)
   expect(await isReady()).toBe(false)

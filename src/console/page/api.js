@@ -44,7 +44,7 @@ async function ask(path, init) {
   )
 }
 
-/** Throws the error for a missing or incomplete response. @returns {never} */
+/** @returns {never} */
 function lost() {
   throw new Failure({
     code: LOST,

@@ -105,8 +105,8 @@ function clockText(seconds) {
 
 const SPARK = { width: 112, height: 26, bars: 12 }
 
-/** Returns a small bar chart of the rows of the last runs. @param {readonly number[]} rows */
-export function spark(rows) {
+/** @param {readonly number[]} rows of the last runs */
+export function sparkline(rows) {
   if (rows.length === 0) return ''
   const max = Math.max(1, ...rows)
   const step = SPARK.width / Math.max(rows.length, SPARK.bars)

@@ -1,4 +1,4 @@
-/** Fields that filter by report or state. Filters are part of the page's address, so that links can be shared. */
+/** Fields that filter by report or state. The address contains the filters, so that links can be shared. */
 import { wordFor } from './format.js'
 import { html } from './html.js'
 import { placeNow, state } from './state.js'

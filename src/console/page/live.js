@@ -6,7 +6,7 @@ import { after } from './clock.js'
 const RECONNECT_MS = 5_000
 
 /**
- * Calls `onState` for each event. `hasChanged` is true if a run has begun or ended since the last event.
+ * `hasChanged` is true if a run has begun or ended since the last event.
  * @param {{ onState: (state: LiveState, hasChanged: boolean) => void, onConnection: (isConnected: boolean) => void }} listener
  */
 export function watchLive({ onState, onConnection }) {

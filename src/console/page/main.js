@@ -43,13 +43,12 @@ const spotOf = ({ view, name }) => `${view}/${name}`
 // Requests are numbered, because responses can arrive in another order.
 let newestRequest = 0
 let drawnRequest = 0
-/** `from` is the element that had the focus when the view was opened. */
-let opened = { request: 0, from: /** @type {Element | null} */ (null) }
+let opened = { request: 0, focused: /** @type {Element | null} */ (null) }
 let drawnSpot = ''
 let cancelRefresh = () => {}
 
 function openView() {
-  opened = { request: newestRequest + 1, from: document.activeElement }
+  opened = { request: newestRequest + 1, focused: document.activeElement }
   const place = placeNow()
   document.title = `${viewOf(place).title(place)} · Tidemark`
   change({ place })
@@ -120,7 +119,7 @@ function hasMovedFocus() {
   const { activeElement: now } = document
   const main = byId('main')
   const wasInView = now !== main && main.contains(now)
-  return now !== opened.from && now !== document.body && !wasInView
+  return now !== opened.focused && now !== document.body && !wasInView
 }
 
 const root = byId('page')

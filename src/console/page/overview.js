@@ -1,7 +1,7 @@
 /** The first view: what needs attention, what is running, and the state of each report. */
 import { resumeButton, retryButton, syncButton } from './actions.js'
 import { read } from './api.js'
-import { spark } from './charts.js'
+import { sparkline } from './charts.js'
 import { lead, needCard, runningSection, section, standingPill, table } from './components.js'
 import { ago, counted, duration, grouped, unlessZero } from './format.js'
 import { html } from './html.js'
@@ -85,6 +85,6 @@ const reportRow = (running) => (/** @type {Overview['reports'][number]} */ repor
     'Last run': isOff || lastRun === null ? '' : ago(lastRun),
     Rows: isOff ? '' : grouped(report.rows),
     Rejected: isOff ? '' : unlessZero(report.rejected),
-    'Recent rows': isOff ? html`<span class="faint">${because}</span>` : spark(report.recent),
+    'Recent rows': isOff ? html`<span class="faint">${because}</span>` : sparkline(report.recent),
   }
 }

@@ -31,5 +31,4 @@ export function change(changed) {
   dispatchEvent(new Event('draw'))
 }
 
-/** Reloads the view's data, to show the effect of an action. */
 export const reload = () => dispatchEvent(new Event('reload'))
