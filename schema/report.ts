@@ -1,8 +1,8 @@
-/** The declaration of a report. Requests, tables and documents are made from declarations. */
+/** The declaration of a report, from which requests, tables and documents are made. */
 import { z } from 'zod'
 
 const FieldType = z.enum(['integer', 'decimal', 'date-time', 'string', 'boolean', 'json'])
-/** The field types of the specification (§2). `json` is for an object that is stored unchanged. @useDeclaredType */
+/** The types of fields. The value of a `json` field is stored unchanged. @useDeclaredType */
 export type FieldType = z.infer<typeof FieldType>
 const ParameterType = z.enum(['integer', 'integer[]', 'string', 'boolean', 'date-time'])
 

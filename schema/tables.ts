@@ -79,7 +79,7 @@ export const ENTRY_NUMBER = column(
   'Number of the entry within its record, from 1, in order of time; Tidemark assigns it',
 )
 
-/** Returns the column's name for a field. Example: `aggregateRecordModified` → `aggregate_record_modified`. */
+/** Returns the name of a column. Example: `recordModified` becomes `record_modified`. */
 export function snakeCase(name: string): string {
   return name
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')

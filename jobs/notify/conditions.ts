@@ -66,14 +66,13 @@ function failingConditions({ report, kind, times, code, message, cure }: Failure
   return [{ ...details, key: `failing ${kind} ${report}`, event: 'report.failing', message: failed }]
 }
 
-/** How many run intervals a report may lag. */
-const TICKS_BEHIND = 2
+const RUN_INTERVALS_BEHIND_MAX = 2
 
 /** Skips audit reports, because their mark moves only when records change. */
 function lagCondition({ report, mark, isPaused }: BookFigures, state: WatchedState, rules: Rules): Condition[] {
   const { everyMs, settleMs } = state.reports[report]
   if (mark === undefined || isPaused || everyMs === undefined || reportOf(report).perRecord !== undefined) return []
-  const limitMs = Math.max(rules.lagMs, TICKS_BEHIND * everyMs + settleMs)
+  const limitMs = Math.max(rules.lagMs, RUN_INTERVALS_BEHIND_MAX * everyMs + settleMs)
   const lagMs = state.nowMs - toMillis(mark)
   if (lagMs <= limitMs) return []
   const [lag, allowed] = [Math.floor(lagMs / MINUTE_MS), Math.round(limitMs / MINUTE_MS)]

@@ -29,8 +29,7 @@ export interface OwnerOptions {
   readonly log: Log
   /** Only for workers that share a lake. */
   readonly lease?: ((name: string, signal: AbortSignal, work: () => Promise<unknown>) => Promise<unknown>) | undefined
-  /** Called when DuckDB no longer accepts statements. */
-  readonly onBroken: () => void
+  readonly onWarehouseBroken: () => void
 }
 
 /** More runs at once would need more memory. */
@@ -82,7 +81,7 @@ export class Owner {
     })
   }
 
-  /** The lease prevents that an incremental run begins at the same time. */
+  /** The lease keeps incremental runs from starting at the same time. */
   #runIncrementalFirst(task: Task<ReconcileJob>, context: SyncContext) {
     const { report } = task.data
     const lease = { ...this.#lease(task, `incremental ${report}`), runKey: 'reconcile' }
@@ -136,7 +135,7 @@ export class Owner {
       if (error === undefined) return { state, rows: figures.rows }
       // A backfill with failed windows is not tried again, because it would fail again.
       if (result !== undefined) return { state }
-      if (!(await context.warehouse.answers())) this.#parts.onBroken()
+      if (!(await context.warehouse.answers())) this.#parts.onWarehouseBroken()
       throw error
     }
     return this.#leases.hold(lease, () => inRun({ runId, report }, story))

@@ -22,8 +22,7 @@ const START_PARAMETERS = [...PGlite.defaultStartParams, ...SIZES.flatMap((size) 
 /** V8's optimizing compiler would need 500 MB to compile PGlite. */
 const BASELINE_COMPILER_ONLY = ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']
 
-/** Limits the memory for prepared statements. */
-export const PREPARED_MAX = 500
+export const PREPARED_STATEMENTS_MAX = 500
 
 /** Nothing reads BullMQ's events, so none are stored. */
 export const NO_EVENTS = `CREATE OR REPLACE FUNCTION publish_event(p_queue text, p_event text, p_data jsonb) RETURNS bigint
@@ -146,7 +145,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
       this.#database.execProtocolStream(Buffer.concat([...messages, sync()]), { syncToFs: false })
     let known = this.#prepared.get(text)
     if (known === undefined) {
-      const isKept = this.#prepared.size < PREPARED_MAX
+      const isKept = this.#prepared.size < PREPARED_STATEMENTS_MAX
       const name = isKept ? `statement_${this.#prepared.size}` : ''
       known = { name, described: await call(prepare({ name, text }), describe({ type: 'S', name })) }
       if (isKept) this.#prepared.set(text, known)

@@ -54,7 +54,7 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
     isConnected: () => asking.status === 'ready',
     values: redisValues(asking, opening.prefix),
     check: () => findingsOf(asking),
-    workersOf: async (queue) => (await queue.getWorkers()).filter(isOf(asking)).length,
+    workersOf: async (queue) => (await queue.getWorkers()).filter(isInDatabaseOf(asking)).length,
     release: async () => {
       for (const redis of [asking, waiting]) redis.disconnect()
     },
@@ -62,7 +62,7 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
 }
 
 /** Redis lists the workers of all its databases. */
-const isOf =
+const isInDatabaseOf =
   ({ options }: Redis) =>
   ({ db }: Readonly<Record<string, string | undefined>>): boolean =>
     db === undefined || db === String(options.db ?? 0)
@@ -165,7 +165,7 @@ const PROLONG = `if redis.call('PTTL', KEYS[1]) >= tonumber(ARGV[1]) then return
 redis.call('SET', KEYS[1], '', 'PX', ARGV[1])
 return 1`
 
-/** Scripts prevent that another process writes between a read and a write. */
+/** Scripts keep other processes from writing between a read and a write. */
 function redisValues(redis: Redis, prefix: string): SharedValues {
   const key = (name: string) => `${prefix}-shelf:${name}`
   const run = (script: string, name: string, ...values: (string | number)[]) =>

@@ -93,9 +93,9 @@ export function sharedTokens(options: SharedTokensOptions): TokenStore {
       const { token, text } = await readToken()
       if (token?.accessToken.reveal() === accessToken.reveal()) await values.remove(tokenName, text)
     },
-    refused: async () => cipher.decrypt((await values.read(refusalName))?.text ?? '') === REFUSED,
-    refuse: () => values.write(refusalName, cipher.encrypt(REFUSED), REFUSAL_MS),
-    forgive: async () => {
+    hasRefusal: async () => cipher.decrypt((await values.read(refusalName))?.text ?? '') === REFUSED,
+    storeRefusal: () => values.write(refusalName, cipher.encrypt(REFUSED), REFUSAL_MS),
+    deleteRefusal: async () => {
       const kept = await values.read(refusalName)
       if (kept !== undefined) await values.remove(refusalName, kept.text)
     },
@@ -106,7 +106,6 @@ export function sharedTokens(options: SharedTokensOptions): TokenStore {
 /** Only a Tidemark process can have encrypted this content. */
 type TokenContent = Pick<StoredToken, 'lifetimeMs' | 'scopes'> & { readonly accessToken: string }
 
-/** Returns the pauses that all processes of the store obey. */
 export function sharedPauses(values: SharedValues, identity: string): SharedPauses {
   const name = `pause:${identityHash(identity)}`
   return {

@@ -210,10 +210,8 @@ export class FairQueue<T> {
 
 /** Slow responses never reduce the limit below this number. */
 const STEADY_LIMIT = 4
-/** Responses count as slow if they take this many times as long as usual. */
-const SLOWER = 1.5
-/** The weight of earlier responses in the average time. */
-const TIME_MEMORY = 0.75
+const SLOW_RESPONSE_FACTOR = 1.5
+const EARLIER_RESPONSES_WEIGHT = 0.75
 
 /** Finds out how many concurrent requests the service can process. */
 export class AdaptiveConcurrency {
@@ -221,7 +219,6 @@ export class AdaptiveConcurrency {
   #limit: number
   /** From this limit on, the limit grows slowly. */
   #slowGrowthFrom: number
-  /** How often the limit was halved. */
   halvings = 0
   #recentMs: number | undefined
   #usualMs = 0
@@ -240,10 +237,10 @@ export class AdaptiveConcurrency {
   succeeded(wasFull: boolean, ms: number, limitAtStart: number): void {
     // Ignores response times that were measured at a higher limit.
     if (!wasFull || limitAtStart > this.limit) return
-    const recentMs = TIME_MEMORY * (this.#recentMs ?? ms) + (1 - TIME_MEMORY) * ms
+    const recentMs = EARLIER_RESPONSES_WEIGHT * (this.#recentMs ?? ms) + (1 - EARLIER_RESPONSES_WEIGHT) * ms
     this.#recentMs = recentMs
     this.#usualMs = this.limit <= STEADY_LIMIT ? recentMs : Math.min(this.#usualMs, recentMs)
-    if (recentMs > this.#usualMs * SLOWER) {
+    if (recentMs > this.#usualMs * SLOW_RESPONSE_FACTOR) {
       this.#recentMs = this.#usualMs
       this.#limit = Math.max(STEADY_LIMIT, this.#limit - 1)
       this.#slowGrowthFrom = this.#limit

@@ -27,7 +27,6 @@ export interface RetryOptions {
   onRetry: (failed: SyncError, attempt: number, delayMs: number) => void
 }
 
-/** Calls `attempt` at most `attemptsMax` times. */
 export async function withRetries<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { clock, signal, permit } = options
   for (let number = 1; ; number += 1) {

@@ -25,10 +25,9 @@ export interface TokenStore {
   /** Keeps a newer token that another process has stored. */
   drop(accessToken: Secret): Promise<void>
   withLock<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T>
-  /** The next three methods concern a refusal of the credentials. */
-  refused(): Promise<boolean>
-  refuse(): Promise<void>
-  forgive(): Promise<void>
+  hasRefusal(): Promise<boolean>
+  storeRefusal(): Promise<void>
+  deleteRefusal(): Promise<void>
 }
 
 export interface Token {
@@ -66,7 +65,7 @@ export class TokenCache {
   async current(signal: AbortSignal): Promise<Token> {
     throwIfAborted(signal)
     if (this.#refusal !== 'none') await this.#dependencies.readSecret()
-    if (this.#refusal === 'in the store' && !(await this.#dependencies.store?.refused())) this.#refusal = 'none'
+    if (this.#refusal === 'in the store' && !(await this.#dependencies.store?.hasRefusal())) this.#refusal = 'none'
     if (this.#refusal !== 'none') throw credentialsRefused()
     return this.#fresh(this.#cached) ?? this.#awaitRefresh(signal)
   }
@@ -79,7 +78,7 @@ export class TokenCache {
   /** Drops the token and any refusal of the credentials. */
   async forget(): Promise<void> {
     this.#refusal = 'none'
-    await this.#dependencies.store?.forgive()
+    await this.#dependencies.store?.deleteRefusal()
     if (this.#cached !== undefined) await this.drop(this.#cached)
   }
 
@@ -118,12 +117,12 @@ export class TokenCache {
     // Another process may have stored a token while this process waited for the lock.
     const shared = await this.#tokenIn(store)
     if (shared !== undefined) return shared
-    if ((await store?.refused()) === true) {
+    if ((await store?.hasRefusal()) === true) {
       this.#refusal = 'in the store'
       throw credentialsRefused()
     }
     const issued = await this.#dependencies.request(signal).catch(async (error: unknown) => {
-      if (error instanceof SyncError && error.code === 'CREDENTIALS_REFUSED') await this.#storeRefusal(store)
+      if (error instanceof SyncError && error.code === 'CREDENTIALS_REFUSED') await this.#recordRefusal(store)
       throw error
     })
     this.issuedCount += 1
@@ -133,10 +132,10 @@ export class TokenCache {
     return token
   }
 
-  /** Prevents that another process sends the refused credentials again. */
-  async #storeRefusal(store: TokenStore | undefined): Promise<void> {
+  /** Keeps other processes from sending the refused credentials again. */
+  async #recordRefusal(store: TokenStore | undefined): Promise<void> {
     this.#refusal = 'ours'
-    await store?.refuse().then(
+    await store?.storeRefusal().then(
       () => (this.#refusal = 'in the store'),
       () => undefined,
     )

@@ -27,7 +27,6 @@ const TOKEN_REQUEST = {
 export class Auth {
   readonly #parts: Pick<Parts, 'settings' | 'faults' | 'nowSeconds'>
   readonly #key = randomBytes(32)
-  /** Only these tokens are valid. */
   readonly #bearers = new Map<string, Bearer>()
   #requestedAtMs: number[] = []
   #issued = 0

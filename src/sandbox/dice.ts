@@ -39,7 +39,6 @@ export interface WorldSettings extends WorldOptions {
   readonly pools: Pools
   /** HISTORY_END, or an earlier time if the sandbox's clock is earlier. */
   readonly historyEnd: Ticks
-  /** The fault `fx` changes this number. */
   readonly rateTable: () => number
 }
 

@@ -39,8 +39,7 @@ const CHILD_EDIT_PERCENT = 40
 type RowHistory = ReturnType<typeof historyOf>
 
 const COUNTS = [0, 1, 1, 2, 2, 3, 4, 5]
-/** How many item numbers each row reserves for a collection. */
-const ITEM_NUMBERS_PER_ROW = 16
+const ITEM_NUMBERS_RESERVED_PER_ROW = 16
 const FIRST_NEW_ITEM = 9_000_002
 
 export class Table {
@@ -196,7 +195,7 @@ export class Row implements RowSource {
 
   #drawnItems(kind: CollectionKind): readonly string[] {
     const items = Array.from({ length: this.#count(kind) }, (_, index) =>
-      this.#itemText(kind, this.number * ITEM_NUMBERS_PER_ROW + index + 1),
+      this.#itemText(kind, this.number * ITEM_NUMBERS_RESERVED_PER_ROW + index + 1),
     )
     this.#collections.set(kind.field, items)
     return items

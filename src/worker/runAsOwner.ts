@@ -78,7 +78,7 @@ async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: A
     const orphans = isShared ? 0 : await requests.takeOverFromDeadOwner()
     if (orphans > 0) log.info({ orphans }, 'took over the jobs of an owner that has died')
     const lease: OwnerOptions['lease'] = (name, signal, work) => store.lease({ name, ms, signal }, work)
-    const owner = new Owner({ ...shared, housekeeping, onBroken: end, ...(isShared && { lease }) })
+    const owner = new Owner({ ...shared, housekeeping, onWarehouseBroken: end, ...(isShared && { lease }) })
     owner.start()
     const lead = async (): Promise<void> => {
       owner.keepHouse()

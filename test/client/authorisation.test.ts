@@ -353,15 +353,15 @@ describe('a shared token store', () => {
 
     #isRefused = false
 
-    async refused() {
+    async hasRefusal() {
       return this.#isRefused
     }
 
-    async refuse() {
+    async storeRefusal() {
       this.#isRefused = true
     }
 
-    async forgive() {
+    async deleteRefusal() {
       this.#isRefused = false
     }
 
@@ -409,7 +409,7 @@ describe('a shared token store', () => {
 
   it('is asked for no second time with wrong credentials where the news of them can not be shared', async () => {
     const tokenStore = new SharedStore()
-    tokenStore.refuse = () => Promise.reject(new SyncError('QUEUE_UNREACHABLE', 'it is away', { cure: 'Wait.' }))
+    tokenStore.storeRefusal = () => Promise.reject(new SyncError('QUEUE_UNREACHABLE', 'it is away', { cure: 'Wait.' }))
     await using service = await aService({ token: status(401) })
     await using client = aClient(service, { tokenStore })
     for (let times = 1; times <= 2; times += 1)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { Housekeeping, type OwnerContext } from '../../../jobs/owner/housekeeping.ts'
 import { Requests } from '../../../jobs/queue/requests.ts'
-import { EmbeddedPool, PREPARED_MAX } from '../../../jobs/stores/embeddedPool.ts'
+import { EmbeddedPool, PREPARED_STATEMENTS_MAX } from '../../../jobs/stores/embeddedPool.ts'
 import { openStore, PREFIX } from '../../../jobs/stores/openStore.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { createLog } from '../../../src/log.ts'
@@ -45,12 +45,12 @@ it('a text is prepared once, also if callers send it at the same time', async ()
 
 it('no more texts are kept prepared than the limit, and further texts have right results too', async () => {
   const pool = await openPool()
-  const numbers = Array.from({ length: PREPARED_MAX + 3 }, (_, n) => n)
+  const numbers = Array.from({ length: PREPARED_STATEMENTS_MAX + 3 }, (_, n) => n)
   for (const _ of [1, 2])
     for (const n of numbers)
       expect((await pool.query(`SELECT $1::int + ${n} AS sum`, [1])).rows).toEqual([{ sum: n + 1 }])
   const names = `SELECT count(*)::int AS count FROM pg_prepared_statements WHERE name <> ''`
-  expect((await pool.query(names)).rows).toEqual([{ count: PREPARED_MAX }])
+  expect((await pool.query(names)).rows).toEqual([{ count: PREPARED_STATEMENTS_MAX }])
   await pool.end()
 })
 

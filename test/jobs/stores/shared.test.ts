@@ -140,12 +140,12 @@ describe.each(grounds)('what processes share on $title', ({ lay, kind }) => {
   it('includes the refusal of the credentials, until an operator acts or the secret changes', async () => {
     const access = anAccess()
     const [one, other] = [store.tokens(access), store.tokens(access)]
-    expect(await one.refused()).toBe(false)
-    await one.refuse()
-    expect(await other.refused()).toBe(true)
-    expect(await store.tokens({ ...access, secret: new Secret('changed') }).refused()).toBe(false)
-    await other.forgive()
-    expect(await one.refused()).toBe(false)
+    expect(await one.hasRefusal()).toBe(false)
+    await one.storeRefusal()
+    expect(await other.hasRefusal()).toBe(true)
+    expect(await store.tokens({ ...access, secret: new Secret('changed') }).hasRefusal()).toBe(false)
+    await other.deleteRefusal()
+    expect(await one.hasRefusal()).toBe(false)
   })
 
   it('is every pause, the longest of them', async () => {

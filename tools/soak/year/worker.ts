@@ -46,7 +46,7 @@ const shared = { context: { client, warehouse, clock, settings, observe }, reque
 const { published, historyMs } = config
 const housekeeping = new Housekeeping({ ...shared, published, historyMs, runLogs })
 consumeWindows(consumers, { requests, client, clock, settings, observe })
-const owner = new Owner({ ...shared, housekeeping, onBroken: () => failures.push('the database is broken') })
+const owner = new Owner({ ...shared, housekeeping, onWarehouseBroken: () => failures.push('the database is broken') })
 owner.start()
 owner.keepHouse()
 const parts: OwnerAccess = { config, warehouse, requests }
