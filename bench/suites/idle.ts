@@ -10,7 +10,7 @@ import { formatted, type Line, type Suite } from '../measure.ts'
 import { LAUNCHER, processTree } from './worker.ts'
 
 const ROWS = 200
-/** The first runs are then over, and V8's compilers are idle. */
+/** After this time, the first runs are over and V8's compilers are idle. */
 const SETTLED_AFTER_MS = 120_000
 const MEASURED_MS = 120_000
 const GOAL_PERCENT = 2

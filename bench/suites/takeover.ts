@@ -25,7 +25,7 @@ interface Case {
 
 const LAUNCHER = fileURLToPath(new URL('../../bin/tidemark.js', import.meta.url))
 const ROWS = 500
-/** A run then takes about a second, so that the kill is in a run. */
+/** Slow responses make runs long enough for a kill in a run. */
 const RESPONSE_MS = 300
 const EVERY_S = 2
 const ROUNDS = 3

@@ -8,7 +8,7 @@ import { startService } from '../service/start.ts'
 
 const CHANGED = 40
 const TABLE_ROWS = 20_000
-/** Each run then reads the rows of one change only. */
+/** Short, so that each run reads the rows of one change only. */
 const SHORT = { overlap: '1s', settle: '1s' }
 /** The service's clock has whole seconds. */
 const NEXT_SECOND_MS = 2_100

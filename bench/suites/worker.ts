@@ -13,7 +13,7 @@ import type { Line, Suite } from '../measure.ts'
 export const LAUNCHER = fileURLToPath(new URL('../../bin/tidemark.js', import.meta.url))
 const ROWS = 500
 const SAMPLE_EVERY_MS = 30
-/** All reports are then published, and V8's compilers are idle. */
+/** After this time, all reports are published and V8's compilers are idle. */
 const SETTLED_AFTER_MS = 25_000
 const PEAK_GOAL_MB = 450
 const STEADY_GOAL_MB = 300

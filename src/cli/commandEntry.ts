@@ -25,7 +25,7 @@ export const JSON_DOCUMENT = option('--json', 'print one JSON document')
 export const JSON_AT_END = option('--json', 'print one JSON document at the end')
 export const QUIET = option('--quiet', 'print nothing unless something fails')
 
-/** Preferred, so that the sandbox's address stays the same. */
+/** The sandbox uses this port if the port is free. */
 export const PORT_PREFERRED = 7_800
 
 function numberParser(form: RegExp, what: string, max = Infinity): (text: string) => number {

@@ -20,7 +20,7 @@ const CELL_CHARS_MAX = 80
 export function tablePrinter(out: Output, rowsMax: number): ResultPrinter {
   const rows: (readonly Cell[])[] = []
   return {
-    // One row more than the table shows means that rows are left out.
+    // Keeps one extra row, to know whether rows are left out.
     take: async (piece) => {
       rows.push(...piece.slice(0, rowsMax + 1 - rows.length))
       return rows.length <= rowsMax

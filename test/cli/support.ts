@@ -1,7 +1,6 @@
 /**
- * The program as people run it, in a folder of the test's own, with nothing of the developer's environment, and a
- * sandbox service in the test's own process. `run` runs a command in the test's process, which takes a tenth of the
- * time; `start` starts a process of the launcher.
+ * Runs the program in a folder of the test, with a sandbox in the test's process. `run` uses the test's process, which
+ * takes a tenth of the time of `start`.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -30,7 +29,7 @@ export interface Ended {
 export interface Running {
   readonly pid: number
   readonly ended: Promise<Ended>
-  /** What it has written to standard output and standard error so far. */
+  /** Returns the text on standard output and standard error so far. */
   said(): string
   kill(signal: NodeJS.Signals): void
 }
@@ -38,16 +37,16 @@ export interface Running {
 export interface Place extends AsyncDisposable {
   readonly folder: string
   start(args: readonly string[], options?: StartOptions): Running
-  /** Runs a command that ends by itself, in the test's process. */
+  /** Runs a command in the test's process. */
   run(...args: string[]): Promise<Ended>
-  /** Runs a command like `run`, with these variables in addition. */
+  /** Runs a command with these additional variables. */
   runWith(env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended>
 }
 
 export interface StartOptions {
   readonly env?: NodeJS.ProcessEnv
   readonly node?: string
-  /** It ends with the process of the test, however that ends. */
+  /** If true, the process ends with the process of the test. */
   readonly isTied?: boolean
 }
 
@@ -56,7 +55,7 @@ export interface PlaceOptions {
   readonly env?: NodeJS.ProcessEnv
 }
 
-/** A folder with these files, in which the program runs with only these variables. */
+/** Creates a folder with these files. Programs in it have only these variables. */
 export async function aPlace({ files = {}, env = {} }: PlaceOptions = {}): Promise<Place> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tidemark-cli-'))
   for (const [name, content] of Object.entries(files)) await writeFile(path.join(folder, name), content)
@@ -102,10 +101,9 @@ function startIn(
   return { pid: child.pid ?? 0, ended, said: () => said, kill: (signal) => void child.kill(signal) }
 }
 
-/** A start alone may take ten seconds on a busy machine; the limit is only there to say what never came. */
+/** A start may take ten seconds on a busy machine. */
 const UNTIL_MS_MAX = 250_000
 
-/** Resolves as soon as it is so. */
 export async function until(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const end = systemClock.monotonicMs() + UNTIL_MS_MAX
   while (!(await isSo())) {
@@ -124,7 +122,7 @@ export function isAlive(pid: number): boolean {
 
 export interface World extends Place {
   readonly sandbox: Sandbox
-  /** Writes `tidemark.yaml` anew, with these settings beside the service. */
+  /** Writes `tidemark.yaml` with the service and these settings. */
   configure(settings: Readonly<Record<string, unknown>>): Promise<void>
 }
 
@@ -134,7 +132,7 @@ export interface WorldOptions {
   readonly env?: NodeJS.ProcessEnv
 }
 
-/** A sandbox and a place whose `tidemark.yaml` names it; JSON is YAML. */
+/** Starts a sandbox, and creates a folder whose `tidemark.yaml` names it. */
 export async function aWorld({ sandbox: options, settings, env }: WorldOptions = {}): Promise<World> {
   const client = { clientId: 'acme', clientSecret: SECRET_TEXT, scopes: SCOPES, ...options?.clients?.[0] }
   const sandbox = await startSandbox({ rows: 40, ...options, clients: [client] })
@@ -156,11 +154,11 @@ export async function aWorld({ sandbox: options, settings, env }: WorldOptions =
   }
 }
 
-/** Creates a world like `aWorld`, whose collections are empty, for tests whose claims are not about collections. */
+/** Creates a world whose collections are empty, for tests of other things. */
 export const aWorldWithoutCollections = (options: WorldOptions = {}): Promise<World> =>
   aWorld({ ...options, sandbox: { collections: false, ...options.sandbox } })
 
-/** All eight reports; entity 3 of the sandbox's audit trail is events. */
+/** Entity 3 of the sandbox's audit trail is events. */
 const SETTINGS = {
   currencies: ['EUR'],
   reports: { audit_entries: { entities: [{ entity_id: 3, follows: 'events' }] } },

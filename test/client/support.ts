@@ -1,7 +1,4 @@
-/**
- * A real HTTP server on a real socket for the client's tests, a client on it, and a clock whose sleeps are over at
- * once. What each test says about the service's behaviour stands in the test: here everything answers well.
- */
+/** A real HTTP server, a client of it, and a clock that sleeps in no time. By default, every response is a success. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -21,15 +18,15 @@ export interface Call {
   body: Record<string, unknown>
 }
 
-/** Answers the n-th call (from 1) of its kind. */
+/** Answers the call with this number, from 1, of its kind. */
 export type Reply = (response: ServerResponse, call: Call, number: number) => unknown
 
 export interface Service extends AsyncDisposable {
   url: URL
-  /** Calls of reports and calls for tokens, in the order they came in. */
+  /** Calls in the order of their arrival. */
   reports: Call[]
   tokens: Call[]
-  /** How many connections were opened, and the most requests that were under way at once. */
+  /** `atOnceMax` is the maximum number of concurrent requests. */
   seen: { connections: number; atOnceMax: number }
 }
 
@@ -47,7 +44,7 @@ export const status =
     response.end(body)
   }
 
-/** One reply after the other; the last one stays. */
+/** The last reply is repeated. */
 export const inTurn =
   (...replies: readonly Reply[]): Reply =>
   (response, call, number) =>
@@ -88,7 +85,7 @@ export async function aService({ report = json([]), token = issueToken }: { repo
   return Object.assign(service, { url: new URL(`http://127.0.0.1:${port}`) }) satisfies Service
 }
 
-/** Time passes only by sleeping, at once, and by hand; chance is always one half. */
+/** Time passes only while somebody sleeps, and sleeping takes no real time. */
 export class QuickClock implements Clock {
   readonly sleeps: number[] = []
   wallMs = Date.UTC(2026, 0, 1)
@@ -134,7 +131,7 @@ export interface ClientOptions {
   sharedPauses?: SharedPauses
 }
 
-/** A client of that service with quick retries, and everything it told. */
+/** Creates a client with quick retries that stores its events. */
 export function aClient(
   { url }: Pick<Service, 'url'>,
   { settings = {}, clock = new QuickClock(), tokenStore, sharedPauses }: ClientOptions = {},
@@ -154,7 +151,7 @@ export function aClient(
   return Object.assign(client, { events })
 }
 
-/** A request for the events report, whose value is its rows. */
+/** Returns a request for the events report, whose value is its rows. */
 export function aRequest(changes: Partial<ReportRequest<unknown>> = {}): ReportRequest<unknown> {
   return {
     report: 'events',
@@ -173,7 +170,7 @@ function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** The SyncError that a call rejects with. */
+/** Returns the SyncError that a call rejects with. */
 export async function failureOf(call: Promise<unknown>): Promise<SyncError> {
   const outcome = await call.then(
     (value) => ({ value }),

@@ -1,7 +1,4 @@
-/**
- * A worker with its console, as people run it: a process of the launcher, with a sandbox in the test's process for it to
- * read, and somebody who talks to the console over real HTTP.
- */
+/** A worker with its console in a process of its own, a sandbox that it reads, and a client of the console. */
 import { once } from 'node:events'
 import { Agent, type IncomingMessage, request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
@@ -10,7 +7,7 @@ import { aWorkshop, linesOf, OWNS, reportsOnly, type Store, until, type Workshop
 import type { Running } from '../cli/support.ts'
 
 export const TOKEN = 'marked-console-token-"0123456789"'
-/** The token of those who may only look. */
+/** The token of users who may only read. */
 export const VIEW_TOKEN = 'marked-view-token-0123456789'
 
 export interface Seen {
@@ -25,24 +22,24 @@ export interface Knock {
   readonly body?: string
 }
 
-/** Thousands of guesses over a few connections. */
+/** Tests send thousands of guesses over few connections. */
 const agent = new Agent({ keepAlive: true, maxSockets: 16 })
 
 export interface Consoled extends AsyncDisposable {
   readonly workshop: Workshop
   readonly worker: Running
   readonly url: string
-  /** Any request, its path sent as it is written. */
+  /** Sends a request with exactly this path. */
   knock(path: string, knock?: Knock): Promise<Seen>
-  /** As a machine with the token; a body makes it a POST. */
+  /** Sends a request with the token. With a body, the request is a POST. */
   ask<T = Answered>(path: string, body?: object): Promise<T>
-  /** Waits for the end of what was begun: what takes more than a moment is answered before. */
+  /** Waits until the work has ended. */
   endOf(begun: Errand): Promise<Errand>
-  /** Asks for it and waits for its end. */
+  /** Starts the work and waits until it has ended. */
   carryOut(path: string, body: object): Promise<Errand>
 }
 
-/** Something that was asked for, as far as tests look at it. */
+/** The fields of an operation that tests read. */
 export interface Errand {
   readonly id: string
   readonly status: number
@@ -50,15 +47,15 @@ export interface Errand {
   readonly outcomes: readonly { readonly report: string; readonly state: string; readonly text: string }[]
 }
 
-/** Whatever came; tests say what they look at. */
+/** The body of a response. */
 export type Answered = Record<string, never> & { readonly status: number }
 
 export interface ConsoledOptions {
-  /** Redis when not given: the embedded queue takes twice as long to start. */
+  /** The default is Redis, because the embedded queue starts more slowly. */
   readonly store?: Store
   readonly sandbox?: SandboxOptions
   readonly settings?: Readonly<Record<string, unknown>>
-  /** What happens before the worker starts. */
+  /** Called before the worker starts. */
   readonly before?: (workshop: Workshop) => Promise<unknown>
 }
 
@@ -106,17 +103,16 @@ export async function aConsole({
 }
 
 const FULL = {
-  // No run begins by itself: a test may come at any minute of the hour.
-  // A comparison of counts would load rejected rows by itself once they fit.
+  // No run and no count begins by itself.
   defaults: { every: '24d', reconcile_every: 'never', deletes_every: 'never', page_size: 50 },
   reports: reportsOnly({ events: {}, enquiries: {}, office_reservations: {} }),
 }
-/** Starts a console of three reports, of which one has rows that were rejected and can be stored now. */
+/** Starts a console of three reports. One of them has rejected rows that can be stored now. */
 export async function aFullConsole(): Promise<Consoled> {
   const console = await aConsole({
     sandbox: { rows: 120, seed: 11, collections: true },
     settings: FULL,
-    // Rows with fields that nobody knew were refused, until the operator let new columns come.
+    // Rows with new fields are rejected until the setting changes.
     before: async (shop) => {
       const contract = { ...FULL.reports, enquiries: { schema_contract: 'reject' } }
       await shop.configure({ ...FULL, reports: contract })
@@ -134,7 +130,7 @@ export async function knockAt(
   { method = 'GET', headers = {}, body }: Knock = {},
 ): Promise<Seen> {
   const { hostname, port } = new URL(url)
-  // Node sends a DELETE's body without its length, which the server then takes for another request.
+  // Node sends the body of a DELETE without its length.
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
   const sent = httpRequest({ host: hostname, port, method, path, headers: { ...length, ...headers }, agent })
   sent.end(body)
@@ -142,7 +138,7 @@ export async function knockAt(
   return { status: response.statusCode ?? 0, headers: response.headers, body: await text(response) }
 }
 
-/** As the page logs in: gives the cookie. */
+/** Logs in as the page does, and returns the cookie. */
 export async function cookieOf(console: Consoled): Promise<string> {
   const { status, headers } = await console.knock('/api/session', login(TOKEN))
   if (status !== 200) throw new TypeError(`the login answered ${status}`)

@@ -1,7 +1,5 @@
 /**
- * Workers as people run them: processes of the launcher in a folder of the test's own, on a Redis of the test's own or
- * on the embedded store, and a sandbox in the test's process for them to read. Locks are short, so that a death is
- * noticed within moments.
+ * Starts workers in a folder of the test, with a queue and a sandbox. Locks are short, so that a death is noticed soon.
  */
 import { reportNames } from '../../schema/index.ts'
 import type { SandboxOptions } from '../../src/sandbox/server.ts'
@@ -17,11 +15,9 @@ export type Store = 'redis' | 'embedded'
 
 export interface Workshop extends World {
   readonly redis: RedisServer | undefined
-  /** Starts a worker and gives it back at once. */
+  /** Starts a worker without waiting for it. */
   worker(...args: string[]): Running
-  /** Writes `tidemark.yaml` anew. */
   configure(settings: Readonly<Record<string, unknown>>): Promise<void>
-  /** Asks the worker for its status. */
   status(): Promise<StatusDocument>
 }
 
@@ -34,9 +30,9 @@ export interface StatusDocument {
 }
 
 export interface WorkshopOptions {
-  /** A queue that exists already, as a URL, or one that the workshop starts. */
+  /** The URL of a queue, or the store that the workshop starts. */
   readonly store: Store | `postgres://${string}`
-  /** The service has empty collections, unless `collections` is true. */
+  /** The collections are empty by default. */
   readonly sandbox?: SandboxOptions
   readonly settings?: Readonly<Record<string, unknown>>
   readonly env?: NodeJS.ProcessEnv
@@ -77,7 +73,6 @@ export async function aWorkshop({ store, sandbox, settings = {}, env = {} }: Wor
   }
 }
 
-/** One report, so that a test says of which one it speaks. */
 const ONLY_EVENTS = {
   currencies: [],
   defaults: { every: '1s', reconcile_every: 'never' },
@@ -86,7 +81,7 @@ const ONLY_EVENTS = {
   ),
 }
 
-/** The settings of reports: those that are named run, with these settings; the others are off. */
+/** Returns the settings of these reports. All others are off. */
 export const reportsOnly = (reports: Readonly<Record<string, object>>): Record<string, object> => ({
   ...ONLY_EVENTS.reports,
   ...(!('events' in reports) && { events: { enabled: false } }),
@@ -97,7 +92,7 @@ const LOOK_MS_MIN = 50
 /** What is waited for needs the processor more than looks at it do. */
 const REST_PER_LOOK = 4
 
-/** Resolves as soon as it is so; the test's own time limit ends it, and then what it waited for is told. */
+/** The time limit of the test ends this, and prints the condition. */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   using _ = waitsFor(isSo)
   for (;;) {
@@ -107,7 +102,7 @@ export async function until(isSo: () => boolean | Promise<boolean>): Promise<voi
   }
 }
 
-/** What is waited for while all of these run: once one of them has ended, it may never come. */
+/** Rejects if one of the workers ends first. */
 export function whileAllRun<T>(workers: readonly Running[], waited: Promise<T>): Promise<T> {
   const ends = workers.map(async ({ pid, ended }) => {
     const { code, signal, stderr } = await ended
@@ -116,7 +111,7 @@ export function whileAllRun<T>(workers: readonly Running[], waited: Promise<T>):
   return Promise.race([waited, ...ends])
 }
 
-/** Rows of the published copy, once there is one. */
+/** Returns rows of the published copy, or none if there is no copy. */
 export async function published<T>({ folder }: { folder: string }, sql: string): Promise<T[]> {
   const path = `${folder}/data/published.duckdb`
   try {
@@ -127,21 +122,20 @@ export async function published<T>({ folder }: { folder: string }, sql: string):
   }
 }
 
-/** Rows of the warehouse, after its owner has ended. */
+/** Reads the warehouse, whose owner must have ended. */
 export async function held<T>({ folder }: { folder: string }, sql: string): Promise<T[]> {
   await using warehouse = await Database.open(`${folder}/data/warehouse.duckdb`, { readOnly: true, memory: '256MB' })
   return await warehouse.rows<T>(sql)
 }
 
-/** Ends it well. */
 export async function stop(running: Running): Promise<Ended> {
   running.kill('SIGTERM')
   return await running.ended
 }
 
-/** What a worker says when it holds the warehouse. */
+/** A worker logs this when it owns the warehouse. */
 export const OWNS = 'this process owns the warehouse'
-/** The new owner logs this if it has returned the jobs of a dead owner, instead of waiting for their locks. */
+/** The new owner logs this after it has returned the jobs of a dead owner. */
 export const TAKES_OVER = 'took over the jobs of an owner that has died'
 
 export interface Line {
@@ -152,7 +146,7 @@ export interface Line {
   readonly code?: string
 }
 
-/** The lines of its log so far. */
+/** Returns the log lines so far. */
 export const linesOf = (running: Running): Line[] =>
   running
     .said()
@@ -163,7 +157,7 @@ export const linesOf = (running: Running): Line[] =>
 export const hasSaid = (running: Running, text: string): boolean =>
   linesOf(running).some(({ msg }) => msg.includes(text))
 
-/** Settings of the environment alone, without a service behind them. */
+/** Reads a configuration without a file. */
 export const configOf = (env: Record<string, string> = {}): Promise<Config> =>
   loadConfig({
     cwd: '/',

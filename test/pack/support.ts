@@ -1,4 +1,4 @@
-/** The package as npm makes it of this checkout, in a folder of the test's own. */
+/** Packs this checkout with npm into a folder of the test. */
 import { execFile } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -8,7 +8,7 @@ import { ROOT } from '../rules/source.ts'
 
 export const run = promisify(execFile)
 
-/** With `--import`, a process takes itself for one of an older Node. */
+/** With `--import`, a process behaves as on an older Node. */
 export const OLD_NODE = `data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.19.0'}})`
 
 export interface Packed extends AsyncDisposable {
@@ -16,7 +16,7 @@ export interface Packed extends AsyncDisposable {
   readonly tarball: string
 }
 
-/** Packs a copy, since packing builds beside the source, where other tests read. */
+/** Packs a copy, because packing writes next to the source. */
 export async function packed(): Promise<Packed> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tidemark-pack-'))
   const copy = path.join(folder, 'copy')
@@ -24,10 +24,10 @@ export async function packed(): Promise<Packed> {
   for (const name of stdout.trim().split('\n')) {
     if (/^(?:test|bench)\//.test(name)) continue
     await mkdir(path.dirname(path.join(copy, name)), { recursive: true })
-    // A file may be removed in the working tree.
+    // A file may be missing in the working tree.
     await cp(path.join(ROOT, name), path.join(copy, name)).catch(() => undefined)
   }
-  // The compiler and the types of libraries, from which the declaration files are made.
+  // The declaration files need the compiler and the types of libraries.
   await symlink(path.join(ROOT, 'node_modules'), path.join(copy, 'node_modules'))
   await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: copy, env: environment(folder) })
   const tarball = (await readdir(folder)).find((name) => name.endsWith('.tgz')) ?? ''
@@ -38,7 +38,7 @@ export async function packed(): Promise<Packed> {
   }
 }
 
-/** Returns variables with nothing of the developer's: an empty home, and this Node first on the path. */
+/** Returns an empty home, with this Node first on the path. */
 export const environment = (home: string): Record<string, string> => ({
   PATH: `${path.dirname(process.execPath)}:${process.env['PATH'] ?? ''}`,
   HOME: home,

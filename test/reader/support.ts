@@ -32,7 +32,7 @@ export async function aReader(given: Partial<ReaderConfig['limits']> = {}) {
       await reader.query(sql, take, { signal })
       return first
     },
-    /** Runs statements in the published copy, as an operator could with a database of their own. */
+    /** Runs statements in the published copy. */
     change: async (...statements: string[]) => {
       const instance = await DuckDBInstance.create(published)
       const connection = await instance.connect()
@@ -40,7 +40,7 @@ export async function aReader(given: Partial<ReaderConfig['limits']> = {}) {
       connection.closeSync()
       instance.closeSync()
     },
-    /** Returns the identifiers of the reader processes of this copy. */
+    /** Returns the process identifiers of this copy's readers. */
     processes: async (): Promise<number[]> => {
       const all = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
       const found = await Promise.all(

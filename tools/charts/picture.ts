@@ -15,7 +15,7 @@ export const FAINT = '#6b7280'
 export const GRID = '#e5e7eb'
 export const COLOURS = ['#0f766e', '#b45309', '#7c3aed', '#be123c'] as const
 
-/** Text is then sharp on all screens. */
+/** Twice as many pixels make text sharp on all screens. */
 const PIXELS_PER_UNIT = 2
 
 export async function drawPicture(file: string, svg: string, size: Size): Promise<void> {

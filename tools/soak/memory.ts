@@ -13,7 +13,7 @@ export interface MemoryFigures {
   readonly samples: number
   readonly medianMb: number
   readonly maxMb: number
-  /** In all processes of the role, over the whole soak. */
+  /** The growth of all processes of the role, over the whole soak. */
   readonly mbPerMinute: number
 }
 

@@ -46,7 +46,7 @@ export class Witness {
     for (const request of kept.slice(-fresh || kept.length)) this.#take(request)
   }
 
-  /** Later requests are only counted. */
+  /** Ends the check for overlapping walks. */
   endWalks(): void {
     this.readRequests()
     this.#isOver = true

@@ -66,7 +66,7 @@ export class Workers {
     worker.isFrozen = false
   }
 
-  /** Returns the exit codes. */
+  /** Stops all workers, and returns their exit codes. */
   async stop(): Promise<(number | null)[]> {
     for (const { running } of this.#places) running.kill('SIGTERM')
     const ends = await Promise.all(this.#places.map((worker) => this.#ended(worker)))

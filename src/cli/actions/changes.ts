@@ -53,7 +53,7 @@ export const changes: Action<ChangesOptions> = async (shell, options, names) => 
   }
 }
 
-/** Throws if the file has no cursor of one of `reports`: its older changes would be lost. */
+/** Throws for an added report, because its older changes would be lost. */
 async function storedCursor(file: string, reports: readonly string[]): Promise<Cursor> {
   const [cursor = '', ...stored] = (await readFile(file, 'utf8')).trim().split(' ')
   const added = reports.filter((report) => !stored.includes(report))

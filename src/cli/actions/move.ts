@@ -60,7 +60,7 @@ ${lines.join('')}Then run "tidemark check". The old warehouse is unchanged: keep
 }
 
 const placeOf = ({ warehouse, lake }: Config): string => (lake === undefined ? warehouse : lakeName(lake))
-/** Otherwise, a link to the source would look like another warehouse. */
+/** A link to the source must not look like another warehouse. */
 const realOf = (config: Config): string => attempt(() => realpathSync(placeOf(config)), placeOf(config))
 
 async function fill({ err, stop }: Shell, { from, movedFrom, snapshot }: Source, target: Config) {
@@ -76,7 +76,7 @@ async function fill({ err, stop }: Shell, { from, movedFrom, snapshot }: Source,
   })
 }
 
-/** The usual cure is for the source, not for the target. */
+/** The usual cure, to run a sync, is wrong for the target. */
 const targetError = (lake: LakePlace | undefined) => (thrown: unknown) => {
   const { code, message } = asSyncError(thrown)
   const isWrong = code === 'WAREHOUSE_MISSING' || code === 'WAREHOUSE_CORRUPT'

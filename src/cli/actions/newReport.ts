@@ -72,7 +72,7 @@ interface SeenReport extends Pick<Declaration, 'name' | 'path' | 'answer' | 'pag
 
 type Guess = ReturnType<typeof guessesFrom>[number]
 
-/** Names are short, because the formatter would wrap longer lines. */
+/** Longer names would make lines that the formatter wraps. */
 const [FIELD_NAME, COLUMN_NAME] = [/^[^'\\\p{C}]{1,48}$/u, /^(?!rowid$)[a-z][a-z0-9_]{0,47}$/]
 const IDENTIFIER = /(^|_)(id|key|uuid|guid|code|number|no|ref|reference)$/
 

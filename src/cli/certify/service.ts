@@ -13,7 +13,7 @@ import type { Finding } from '../check/finding.ts'
 import { type CheckContext, clampOf, pagesOf, questionOf, repeatsPages } from '../check/service.ts'
 import { counted, duration, grouped, timeText } from '../layout.ts'
 
-/** Small, because `certify` may examine a service that people use. */
+/** The limit is small, because `certify` may examine a service that people use. */
 export const REQUESTS_MAX = 60
 /** Leaves the rest of `REQUESTS_MAX` for the other checks. */
 const PAGES_IN_ORDER_MAX = 20

@@ -123,7 +123,7 @@ export async function clampOf(pages: PageSource, question: Question, page: Scann
   return second.page.keys.some((key) => !seen.has(key)) ? page.rowCount : undefined
 }
 
-/** The first row can move to page 2 between two responses. */
+/** Several tries, because rows can move between pages. */
 const PAGING_TRIES = 3
 
 /** Returns whether the service returns page 1 for every page number. */
@@ -162,7 +162,7 @@ function checkClock(client: ReportingClient, clock: Clock): Finding {
   return skewFinding(millisBetween(service, clock.now()))
 }
 
-/** The Date header has whole seconds, and responses take time. */
+/** Differences are rounded to this, because the Date header has whole seconds. */
 const SKEW_GRAIN_MS = 5_000
 
 export function skewFinding(aheadMs: number): Finding {

@@ -1,7 +1,4 @@
-/**
- * The stores that one suite runs over: a real Redis, the embedded store, and PostgreSQL where its programs are on this
- * machine. Each test file gets a prefix of its own, each test a queue of its own.
- */
+/** The stores for which a suite runs: Redis, the embedded store and, if it is installed, PostgreSQL. */
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -22,21 +19,20 @@ export interface Ground extends AsyncDisposable {
   readonly setting: string
   readonly directory: string
   readonly prefix: string
-  /** Opens the store of this ground once more, as another process would; the embedded one is there only once. */
+  /** Opens the store once more, as another process would. */
   open(options?: Partial<OpenOptions>): Promise<QueueStore>
 }
 
-/** Locks of seconds would make every test of a death wait for seconds. */
+/** With longer locks, each test of a death would wait for seconds. */
 export const QUICK_LOCKS = { lockDuration: 1_500, stalledInterval: 500 }
 
-/** Takes turns in no test's way: short leases. */
 export const LEASE_MS = 1_000
 
 export const aPrefix = (): string => `t${randomBytes(6).toString('hex')}`
 
 const postgres = findPostgres()
 
-/** Kind by kind; where there is no PostgreSQL the title of the other suites says so. */
+/** Without PostgreSQL, the title of the embedded store contains the reason. */
 export const grounds: readonly { title: string; kind: StoreKind; lay: () => Promise<Ground> }[] = [
   { title: 'redis', kind: 'redis', lay: () => lay('redis', inject('redisUrl')) },
   {
@@ -63,7 +59,7 @@ export const aGround = (kind: StoreKind, setting: string): Promise<Ground> => la
 async function lay(kind: StoreKind, setting: string, end: () => Promise<void> = async () => undefined) {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-store-'))
   const directory = join(folder, 'warehouse.duckdb.queue')
-  // The template has its tables under the usual prefix, and nobody else has this directory.
+  // The template has the tables of the usual prefix.
   const prefix = kind === 'embedded' ? PREFIX : aPrefix()
   if (kind === 'embedded') await copyEmbeddedStore(directory)
   const options = { directory, prefix, clock: systemClock, leaseMs: LEASE_MS }
@@ -82,13 +78,13 @@ async function lay(kind: StoreKind, setting: string, end: () => Promise<void> = 
 }
 
 export interface Program extends AsyncDisposable {
-  /** The next line that it writes. */
+  /** Returns the next line of the output. */
   line(): Promise<string>
   kill(signal: NodeJS.Signals): Promise<void>
   readonly exited: Promise<number | null>
 }
 
-/** A program of programs/ in a process of its own. */
+/** Starts a program of the folder `programs` in its own process. */
 export function startProgram(name: string, settings: Record<string, string>): Program {
   const path = new URL(`programs/${name}.ts`, import.meta.url).pathname
   const child = spawn(process.execPath, [path], {
@@ -113,14 +109,13 @@ export function startProgram(name: string, settings: Record<string, string>): Pr
   }
 }
 
-/** What a program needs to open the same store. */
+/** Returns the settings with which a program opens the same store. */
 export const settingsOf = ({ setting, directory, prefix }: Ground): Record<string, string> => ({
   STORE: setting,
   STORE_DIRECTORY: directory,
   STORE_PREFIX: prefix,
 })
 
-/** Waits for something to become true; the test's own time limit ends it. */
 export async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isTrue())) await systemClock.sleep(20)
 }

@@ -7,7 +7,7 @@ interface Bound {
   readonly of: RegExp
   /** The reason why the value does not grow. */
   readonly because: string
-  /** For a value that the code limits. */
+  /** Set if the code limits the value. */
   readonly max?: number
   /** The largest value of the last quarter, as a multiple of the largest value before. */
   readonly growthMax?: number
