@@ -35,7 +35,7 @@ export class Fences {
   /** Returns a new fence. Earlier runs of this report and kind can no longer commit. */
   async take(sql: Sql, { report, kind, holder }: FenceRequest): Promise<Fence> {
     const place = placeOf({ report, kind })
-    // Entries exist only if this process writes alone, so they are never outdated.
+    // `#newest` has entries only if no other process writes.
     const stored = this.#newest.has(place) ? undefined : await readNewest(sql, { report, kind })
     const epoch = Math.max(stored?.epoch ?? 0, this.#newest.get(place)?.epoch ?? 0) + 1
     // Another process may continue a backfill or reconcile, so its fence is stored at once.

@@ -8,7 +8,6 @@ import { stampSql } from '../tables/tables.ts'
 
 const utcText = (value: string): string => `strftime(${value} AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S UTC')`
 
-/** Returns SQL that formats a duration. Example: `3 hours`. */
 const span = (value: string): string => `
   CASE WHEN ${value} < INTERVAL 2 MINUTES THEN ${counted(`epoch(${value})::BIGINT`, 'second')}
     WHEN ${value} < INTERVAL 2 HOURS THEN ${counted(`floor(epoch(${value}) / 60)::BIGINT`, 'minute')}

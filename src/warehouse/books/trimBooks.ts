@@ -28,7 +28,6 @@ export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> 
   return { runs: runs - left.runs, windows: windows - left.windows, loads: loads - left.loads }
 }
 
-/** Merges old windows that overlap or touch. */
 async function mergeWindows(sql: Sql, before: Instant): Promise<void> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE old_windows AS

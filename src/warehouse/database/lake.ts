@@ -91,7 +91,7 @@ export async function checkStorage(place: LakePlace, options: DatabaseOptions): 
     throw new SyncError('STORAGE_REFUSED', `a file in ${folder} can't be deleted`, { cure: PERMISSIONS })
 }
 
-/** Throws USAGE_INVALID if the folder for a new lake is not empty. */
+/** Throws USAGE_INVALID if the folder for a new lake contains files of a lake. */
 export async function checkEmpty(place: LakePlace, options: DatabaseOptions): Promise<void> {
   await using sql = await Database.open(':memory:', options)
   await prepare(sql, place)
@@ -178,7 +178,7 @@ function otherFormat(lake: string, format: string, known: string): SyncError {
   })
 }
 
-/** Copies the catalogue, then upgrades it. Returns the place of the copy. */
+/** Copies the catalogue, then upgrades it. Returns undefined if no upgrade is needed. */
 export async function upgradeLake(
   place: LakePlace,
   options: DatabaseOptions,

@@ -11,7 +11,6 @@ export interface Sql {
   rowsInOrder<T = SqlRow>(sql: string): Promise<T[]>
 }
 
-/** Returns the row of a query that always returns one row. */
 export const onlyRow = async <T>(sql: Pick<Sql, 'rows'>, query: string): Promise<T> =>
   (await sql.rows<T>(query))[0] as T
 

@@ -25,7 +25,7 @@ export interface ReadSpan {
 
 export interface CountState {
   readonly countedAt: Instant
-  /** The difference to the service's total that a second read did not explain. */
+  /** The difference from the service's total that a second read did not explain. */
   readonly acceptedDifference: number
   /** How many comparisons in a row found an unexplained difference. */
   readonly failures: number

@@ -220,7 +220,6 @@ async function writeRows(sql: Sql, load: Writing): Promise<LoadCounts> {
   return all.reduce(addCounts)
 }
 
-/** Marks the audit trails of changed rows as due. */
 async function recordChangedRecords(sql: Sql, { input, report, staged }: Writing): Promise<void> {
   if (input.kind === 'audit') return recordAudited(sql, report.name, input.audited)
   if (staged === undefined) return
@@ -229,7 +228,7 @@ async function recordChangedRecords(sql: Sql, { input, report, staged }: Writing
   // In `changes` and `retry` loads, all rows count as changed.
   const requestsChanged = input.kind === 'changes' || input.kind === 'retry'
   const isRead = requestsChanged ? 'true' : 's.rowid IN (SELECT sid FROM win)'
-  // A trail read later than this row means that the service's clock was set back.
+  // If the trail was read after this row, the service's clock was set back.
   const isDueAgain = `n.changed OR f.asked_at > n.seen_at + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
   for (const follower of input.followers ?? []) {
     const settle = report.newerBy.length === 0 ? '' : ` + INTERVAL ${follower.settleMs} MILLISECONDS`

@@ -167,7 +167,7 @@ interface RowsToInsert {
   readonly columns: readonly StagedColumn[]
   /** A FROM clause: `s` are staged rows and `w` the rows of `win`. */
   readonly rows: string
-  /** Provides the values of fields that a staged row lacks. */
+  /** The stored row, whose values are kept for fields that a staged row lacks. */
   readonly replaced?: { readonly target: string; readonly extra: string } | undefined
 }
 

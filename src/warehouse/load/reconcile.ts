@@ -39,7 +39,6 @@ export interface ReconcilePlace extends CountPlace {
 export const placeSql = ({ report, scope }: CountPlace): string =>
   `report = ${text(report.name)} AND scope = ${text(scope)}`
 
-/** Returns a FROM clause for the stored rows `t` of a report and currency. */
 export const rowsSql = ({ report, scope }: CountPlace): string =>
   `main.${name(report.name)} t WHERE ${scope === '' ? 'true' : `t.target_currency = ${text(scope)}`}`
 

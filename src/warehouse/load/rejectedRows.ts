@@ -126,7 +126,6 @@ async function deleteCorrectedRows(sql: Sql, { report, staged }: Merging): Promi
         AND (NOT s.is_summary OR ${hasSummary.join(' OR ') || 'true'}))`)
 }
 
-/** Returns loads with rejected rows that can be loaded again, oldest first. */
 export const rejectingLoads = (sql: Sql, report: string): Promise<{ loadId: number; rows: number }[]> =>
   sql.rows(`
     SELECT load_id AS "loadId", count(*) AS rows FROM tidemark.rejected_rows

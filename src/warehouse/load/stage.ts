@@ -101,7 +101,6 @@ function pagesSql(table: ReportTable, segment: Segment): string {
     ${values.length === 0 ? '' : `INSERT INTO staged_pages VALUES ${values.join(', ')};`}`
 }
 
-/** Returns SQL that hashes a row's field names, in any order. */
 function shapeHash(shapes: readonly (readonly string[])[]): string {
   const hashes = shapes.map((shape) => {
     const digest = createHash('sha256').update(JSON.stringify(shape.toSorted())).digest()
