@@ -19,7 +19,7 @@ export interface LiveServerSettings {
   readonly threads?: number | undefined
 }
 
-/** `quack` needs the ciphers of `httpfs`. */
+/** `quack` needs the ciphers of `httpfs`, which is loaded first. */
 const EXTENSIONS: readonly Extension[] = ['httpfs', 'quack']
 
 export type LiveServer = Awaited<ReturnType<typeof startLiveServer>>

@@ -1,4 +1,4 @@
-/** The messages between a process and its reader process. A reader process sends all rows first, then one answer. */
+/** The messages between a process and its reader process. The rows are sent before the answer. */
 import type { SyncError } from '../errors.ts'
 import type { Cell } from '../warehouse/database/cells.ts'
 import type { LakePlace } from '../warehouse/database/lake.ts'

@@ -29,7 +29,7 @@ export interface CatalogText {
 
 export interface TrieNode {
   readonly field: CatalogField | undefined
-  /** The field's name as the service sent it, with both quotes. */
+  /** The name with its quotes, as the service sent it. */
   readonly quoted: Buffer
   readonly repeatedField: string | undefined
   readonly parent: TrieNode | undefined
@@ -96,7 +96,7 @@ export class ObjectCatalog {
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    // A name that needs a correction must reach this method each time.
+    // `likelyNext` would skip the correction of the name.
     if (text === undefined) from.likelyNext = node
     return node
   }

@@ -141,7 +141,7 @@ export class Collection {
       this.#rowOfItem.length -= 1
       this.#end = this.#lineStarts.pop() ?? 0
       this.rows -= 1
-      // `#withId` still counts the removed items.
+      // The count `#withId` still includes the removed items.
       this.#unsure = true
     }
   }

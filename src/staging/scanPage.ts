@@ -19,8 +19,7 @@ export interface ScanPlan {
   readonly pages?: PageNames
   /** The key fields that rows contain. The requested currency is not in the rows. */
   readonly key: readonly string[]
-  /** The deletion flag, such as `isDeleted`, if the report has one. */
-  readonly flag?: string | undefined
+  readonly deletedFlag?: string | undefined
   readonly catalog: ObjectCatalog
   /** Random prefix of numbers that are staged as text. */
   readonly numberMark: string
@@ -135,7 +134,7 @@ class PageScan {
       envelope: this.#envelope,
       rowCount: this.#rows,
       keys: this.#keys,
-      unflagged: this.#plan.flag === undefined ? this.#keys : this.#unflagged,
+      unflagged: this.#plan.deletedFlag === undefined ? this.#keys : this.#unflagged,
       rejected: this.#rejected,
       stagedRows: lines.rows,
       rowBytesMax: lines.rowBytesMax,
@@ -228,8 +227,8 @@ class PageScan {
   readonly #flagged: (boolean | undefined)[] = []
 
   #isFlagged(shape: number): boolean {
-    const { flag, catalog } = this.#plan
-    return (this.#flagged[shape] ??= flag === undefined || catalog.shapes[shape]?.includes(flag) === true)
+    const { deletedFlag, catalog } = this.#plan
+    return (this.#flagged[shape] ??= deletedFlag === undefined || catalog.shapes[shape]?.includes(deletedFlag) === true)
   }
 
   #lastNode!: TrieNode

@@ -77,7 +77,7 @@ type OpenFile = { -readonly [K in keyof StagedCollection]: StagedCollection[K] }
 
 interface OpenSegment {
   readonly path: string
-  /** The first file contains the rows. Each of the others contains one collection's items. */
+  /** The first file contains the rows, and the others contain items. */
   readonly files: OpenFile[]
   readonly pages: StagedPage[]
   readonly rejected: StagedReject[]
@@ -86,7 +86,7 @@ interface OpenSegment {
 /** The `field` of the file that contains rows. */
 const ROWS = ''
 
-/** Each write appends to the end of the file, even after `takeBack` has shortened the file. */
+/** Writes go to the end of the file, even after `takeBack` has shortened the file. */
 const APPENDING = 'a'
 /** DuckDB has 2,048 rows in memory at once, so long rows need smaller segments. */
 const LONG_ROW_BYTES = 16 * 1024

@@ -50,9 +50,9 @@ export class PageSource {
   constructor(context: WalkContext, plan: PagePlan) {
     const { report, catalog } = plan
     const key = wireKey(report)
-    const { answer, pages, deletedFlag: flag } = report
+    const { answer, pages, deletedFlag } = report
     this.#context = context
-    this.#scan = { answer, pages, key, flag, catalog, numberMark: context.warehouse.numberMark }
+    this.#scan = { answer, pages, key, deletedFlag, catalog, numberMark: context.warehouse.numberMark }
     this.#privatePages = privatePagesOf(context.settings, report)
     this.keyed = key.length > 0
     this.report = report

@@ -23,7 +23,7 @@ const Table = z.object({
   report: z.string(),
   comment: z.string(),
   columns: z.array(z.object({ name: z.string(), type: z.string(), comment: z.string() })),
-  /** Each file has the rows with a range of `width` keys in the key column `column`. */
+  /** Each file contains the rows of one range of `width` keys. */
   partition: z.object({ column: z.string(), width: z.string() }),
   rows: z.number(),
   bytes: z.number(),
@@ -36,7 +36,7 @@ const ManifestShape = z.object({
   generation: z.number(),
   exported_at: z.string(),
   source: z.object({
-    /** Identifies the warehouse. This value never changes. */
+    /** Identifies the warehouse and never changes. */
     warehouse: z.string(),
     published: z.string(),
     state: z.string(),

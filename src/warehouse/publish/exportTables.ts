@@ -32,7 +32,7 @@ interface DividedTable {
   readonly column: string
   readonly width: bigint
   readonly key: readonly string[]
-  /** New privacy rules remove values but do not change load numbers, so fingerprints include the rules. */
+  /** New privacy rules change values but not load numbers, so fingerprints include the rules. */
   readonly rules: readonly string[]
 }
 

@@ -25,7 +25,7 @@ const READER_MEMORY = '256MB'
 /** The setting `publish_by`: `blocks` writes only changed blocks where this is safe. */
 export type PublishBy = 'blocks' | 'whole'
 
-/** `reflink` shares disk blocks with the warehouse, and `blocks` patches the retired copy. */
+/** `reflink` shares disk blocks with the warehouse, and `blocks` writes only changed blocks. */
 export interface CopyWay {
   readonly way: 'reflink' | 'blocks' | 'whole'
   readonly blocks?: number
@@ -120,7 +120,7 @@ export function copyInto(from: string, to: string, by: PublishBy = 'blocks'): Pr
     // A wrong checksum is harmless in a block that DuckDB does not use.
     if (damaged.length > 0) await readWhole(temporary, { from, damaged })
     await rm(retired, { force: true })
-    // With the replaced file, the next publication needs to write only changed blocks.
+    // The next publication writes only changed blocks into the replaced file.
     if (keepsRetired) await link(to, retired).catch(() => undefined)
     return copied
   }).catch((error: unknown) => {
