@@ -56,7 +56,7 @@ export const Declaration = z.readonly(
     name: columnName,
     /** Describes the rows in the comment on the table. Example: `Office reservations`. */
     meaning: word,
-    /** The path after `{base_url}/reportingapi`. Requests replace the text `{enquiryId}`. */
+    /** The path after `{base_url}/reportingapi`. Example: `/v1/EventReport/GetEventsReport`. */
     path: z.string().startsWith('/', 'must begin with /'),
     /** Whether a response is an object with rows and their total, or an array of rows. */
     answer: z.enum(['envelope', 'array']),

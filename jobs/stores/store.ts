@@ -32,9 +32,9 @@ interface StoreParts {
   readonly kind: StoreKind
   readonly shown: string
   readonly backend: BackendFactory<RedisQueueBackend>
-  /** Redis only: a call fails quickly if Redis is unreachable. */
+  /** Redis only: adds jobs. Calls fail quickly while Redis is unreachable. */
   readonly asking?: ConnectionOptions
-  /** Redis only: a call waits until Redis is reachable. */
+  /** Redis only: takes jobs. Calls wait until Redis is reachable. */
   readonly waiting?: ConnectionOptions
   readonly workerOptions?: Partial<WorkerOptions>
   /** A queue keeps at most this many completed jobs and this many failed jobs. */

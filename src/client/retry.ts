@@ -45,7 +45,7 @@ export async function withRetries<T>(attempt: () => Promise<T>, options: RetryOp
         delayMs = delayOrThrow(error, number, options)
       }
     }
-    // The function `clock.sleep` alone would reject with an AbortError.
+    // An abort throws the reason of the signal, not an AbortError.
     await raced(clock.sleep(delayMs, signal), signal)
   }
 }

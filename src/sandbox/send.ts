@@ -56,7 +56,7 @@ const faultySenders = (clock: Clock) => ({
     sized(response, body).write(halfOf(body), () => response.socket?.resetAndDestroy()),
   silent: (): SendBody => (response, body) => sized(response, body).flushHeaders(),
   drip: (everyMs: string): SendBody => {
-    /** Sends spaces after the body, so that the response never ends. */
+    /** Sends one byte at a time, and never ends the response. */
     const drip = (response: ServerResponse, body: Buffer, at = 0): void => {
       if (response.destroyed || response.socket === null) return
       response.write(at < body.length ? body.subarray(at, at + 1) : ' ')

@@ -13,7 +13,7 @@ type Integer = number | bigint
 export type Value = Integer | string | boolean | readonly Integer[]
 
 export interface ReportRequest {
-  /** Date-times are in ticks. Empty parameters are absent. */
+  /** The parameters that are not empty. Date-times are in ticks. */
   readonly values: ReadonlyMap<string, Value>
   readonly flags: ReadonlySet<string>
 }

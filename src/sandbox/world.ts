@@ -113,7 +113,7 @@ export class World {
     return { report, key, action: 'silentEdit', field }
   }
 
-  /** An empty text removes the field. */
+  /** Sets fields to raw JSON text. An empty text removes the field. */
   putRow(report: WorldReport, key: number, given: RawFields): WorldChange {
     const row = this.#row(report, key)
     const fields = { ...given }

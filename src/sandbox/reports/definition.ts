@@ -51,7 +51,7 @@ export interface Definition extends Endpoint {
   readonly rowsPerEvent: number
   /** The specification names no entity IDs, so `id` is invented. */
   readonly entity: { readonly id: number; readonly type: string }
-  /** The parameter `includeDeleted` returns deleted rows. */
+  /** Whether the parameter `includeDeleted` makes the service return deleted rows. */
   readonly keepsDeleted?: true
   readonly fields: (row: RowSource) => Fields
   /** Each function returns the new value of a field. */
@@ -59,7 +59,7 @@ export interface Definition extends Endpoint {
   readonly amount?: string
   /** Used only with the option `amounts: cents`. */
   readonly amountEuros?: Range
-  /** Example: the parameter `startDate` filters by the field `arrivalDate`. */
+  /** The field that a parameter filters by. Example: `startDate` filters by `arrivalDate`. */
   readonly comparesWith?: Readonly<Record<string, string>>
   readonly collections: readonly CollectionKind[]
 }
