@@ -24,7 +24,7 @@ export interface LogOptions {
   readonly level: LogLevel
   readonly destination?: { write(text: string): unknown }
   readonly pretty?: boolean
-  /** Receives masked JSON lines of level `debug` and higher. The option `level` has no effect here. */
+  /** Receives all lines from level `debug` up as masked JSON, even if they are not printed. */
   readonly keep?: ((line: string) => void) | undefined
 }
 

@@ -43,7 +43,7 @@ export async function measure<T>(
 
 export const unobserved: Observe = (_, work) => work(() => undefined)
 
-/** Returns an observer that calls all `observers`. The first one is the outermost. */
+/** Combines observers. The first one is the outermost. */
 export const observedBy = (...observers: readonly Observe[]): Observe =>
   observers.length === 0 ? unobserved : observers.reduceRight(around)
 

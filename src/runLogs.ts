@@ -11,7 +11,6 @@ export const runLogsOf = (warehouse: string): string => `${warehouse}.logs`
 export const RUN_LINES_MAX = 1_000
 const HOUR_BYTES_MAX = 16 * 1_048_576
 export const LOGS_BYTES_MAX = 256 * 1_048_576
-/** The number of runs whose lines are counted. */
 const RUNS_COUNTED_MAX = 10_000
 
 export interface RunLine {

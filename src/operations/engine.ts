@@ -31,7 +31,7 @@ export interface Engine {
   /** The caller also receives each outcome at the end of its run. */
   run(request: RunRequest, caller: Caller): Promise<readonly EndedRun[]>
   publish(): Promise<{ readonly path: string; readonly replaced: boolean }>
-  /** Only a worker can cancel. Returns what was stopped, such as `a run`. */
+  /** Only a worker can cancel runs. Returns what was stopped, such as `a run`. */
   cancel?(id: string): Promise<string | undefined>
   cancelledBefore?(id: string): string | undefined
   /** Starts runs after a resume or a reset. A command leaves them to the next sync. */

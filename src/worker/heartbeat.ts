@@ -7,7 +7,6 @@ import { type Clock, repeat } from '../clock.ts'
 import { type Instant, latest, millisBetween } from '../instant.ts'
 
 const WRITE_EVERY_MS = 5_000
-/** A worker with an older heartbeat counts as dead. */
 export const HEARTBEAT_AGE_MS_MAX = 30_000
 
 /** Returns two paths, because some workers cannot write next to the warehouse. */

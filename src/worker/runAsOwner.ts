@@ -45,7 +45,6 @@ interface OwnerContext extends ConsumersOptions {
   readonly onOwned: () => void
 }
 
-/** Works as the owner until the signal aborts or the database fails. */
 async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
   const { config, client, clock, log, requests, store, locks, metrics, observe, ownership, runLogs } = context
   const consumers = new JobConsumers(context)

@@ -14,8 +14,7 @@ import { change } from './state.js'
 const ROWS_MAX = 10_000
 const ROWS_SHOWN = 500
 const HISTORY_MAX = 50
-/** The list of tables is reused for this long. */
-const TABLES_KEPT_MS = 60_000
+const TABLES_REUSED_MS = 60_000
 
 let kept = { path: '', untilMs: 0, content: /** @type {Content} */ (undefined) }
 
@@ -46,7 +45,7 @@ export async function load({ query }) {
   const name = query.get('table')
   const path = `/api/tables${name === null ? '' : `?${new URLSearchParams({ table: name })}`}`
   if (kept.path !== path || nowMs() > kept.untilMs)
-    kept = { path, content: tablesOf(await read(path)), untilMs: nowMs() + TABLES_KEPT_MS }
+    kept = { path, content: tablesOf(await read(path)), untilMs: nowMs() + TABLES_REUSED_MS }
   return kept.content
 }
 
