@@ -89,7 +89,7 @@ export const reportsOnly = (reports: Readonly<Record<string, object>>): Record<s
 })
 
 const LOOK_MS_MIN = 50
-/** What is waited for needs the processor more than looks at it do. */
+/** The tested program needs the processor more than the polling does. */
 const REST_PER_LOOK = 4
 
 /** The time limit of the test ends this, and prints the condition. */

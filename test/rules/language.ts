@@ -20,8 +20,8 @@ export interface Finding {
  * above its limit.
  */
 export const LIMITS: Readonly<Record<TextKind, Readonly<Record<Rule, number>>>> = {
-  code: { words: 2, 'vague verbs': 2, 'long sentences': 9, docstrings: 51, participles: 53 },
-  tests: { words: 133, 'vague verbs': 216, 'long sentences': 38, docstrings: 50, participles: 65 },
+  code: { words: 2, 'vague verbs': 0, 'long sentences': 1, docstrings: 50, participles: 16 },
+  tests: { words: 125, 'vague verbs': 196, 'long sentences': 35, docstrings: 41, participles: 64 },
   documents: { words: 30, 'vague verbs': 35, 'long sentences': 55, docstrings: 0, participles: 0 },
 }
 
