@@ -1,4 +1,4 @@
-/** Writes items as tab-separated lines, because DuckDB reads such lines faster than JSON. */
+/** Writes items as tab-separated lines, so that DuckDB does not have to parse their JSON. */
 import { assert } from '../errors.ts'
 import { ITEM_FIELDS_MAX, NO_VALUE, ORDINAL_DIGITS, ROWS_A_PAGE } from '../plan/stagedNames.ts'
 import { LETTER_N, NEWLINE, QUOTE, TAB, DIGITS_MAX, writeDigits, writePadded } from './bytes.ts'
