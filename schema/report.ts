@@ -1,8 +1,8 @@
-/** The declaration of a report, from which requests, tables and documents are made. */
+/** The declaration of a report. Requests, tables and documents are made from declarations. */
 import { z } from 'zod'
 
 const FieldType = z.enum(['integer', 'decimal', 'date-time', 'string', 'boolean', 'json'])
-/** The types of fields. The value of a `json` field is stored unchanged. @useDeclaredType */
+/** The field types of the specification (§2). `json` is for an object that is stored unchanged. @useDeclaredType */
 export type FieldType = z.infer<typeof FieldType>
 const ParameterType = z.enum(['integer', 'integer[]', 'string', 'boolean', 'date-time'])
 
@@ -14,31 +14,31 @@ const columnNames = z.array(columnName)
 const Field = z.readonly(
   z.strictObject({
     type: FieldType,
-    /** The specification's description of the field. Becomes the comment on the column. */
+    /** The specification's description of the field, which becomes the comment on the column. */
     meaning: word,
-    /** Other names of the field in rows. Example: `eventName` for the field `name`. */
+    /** Other names that rows use for this field. Example: `eventName` for the field `name` (spec §2, event row). */
     also: words.optional(),
   }),
 )
-/** A field of a row, which becomes a column. */
+/** A field of a row, which becomes a column. Functions such as `string` and `integer` return one. */
 export interface Field extends z.infer<typeof Field> {}
 
 const Collection = z.readonly(
   z.strictObject({
-    /** The row's field that contains the collection. Example: `commission`. */
+    /** The row's field that contains the collection. Example: the flag `commissions` adds the field `commission`. */
     field: word,
     holds: z.enum(['one', 'many']),
   }),
 )
-/** The items that a flag of `expand` adds to a row. */
+/** The items that a flag of `expand` adds to a row. They are stored in a child table. */
 export interface Collection extends z.infer<typeof Collection> {}
 
 const RequestColumn = z.readonly(z.strictObject({ column: columnName, type: FieldType, meaning: word }))
 
-/** The request parameters of a time range, which includes its bounds (spec §4, rule 1). */
+/** The two request parameters that bound a time range. Rows at both bounds are included (spec §4, rule 1). */
 const window = { since: word, until: word }
 
-/** The usual names of the paging parameters and of an envelope's fields (spec §2). */
+/** The usual names of the paging parameters, and of an envelope's two fields: the rows and their total (spec §2). */
 export const PAGES = { number: 'pageNumber', size: 'pageSize', items: 'items', total: 'totalCount' }
 const Pages = z.strictObject({
   number: word.default(PAGES.number),
@@ -52,43 +52,43 @@ export type Deletes = z.infer<typeof Deletes>
 
 export const Declaration = z.readonly(
   z.strictObject({
-    /** The name in commands and settings, and of the table. Example: `catering_orders`. */
+    /** The report's name in commands and settings. Its table has the same name. Example: `catering_orders`. */
     name: columnName,
-    /** Describes the rows in the comment on the table. Example: `Office reservations`. */
+    /** A description of the report's rows, used in the comment on the table. Example: `Office reservations`. */
     meaning: word,
-    /** The path after `{base_url}/reportingapi`. Example: `/v1/EventReport/GetEventsReport`. */
+    /** Path after `{base_url}/reportingapi`. In a request, the identifier of an enquiry replaces `{enquiryId}`. */
     path: z.string().startsWith('/', 'must begin with /'),
-    /** Whether a response is an object with rows and their total, or an array of rows. */
+    /** The form of a response: an object with the rows and their total, or only an array of rows. */
     answer: z.enum(['envelope', 'array']),
-    /** The OAuth scope that the report requires, if the specification names one (spec §5.3). */
+    /** The OAuth scope that the report requires; undefined if the specification names none (spec §5.3). */
     scope: word.optional(),
     /** The columns that identify a row. Example: `['order_id']`. */
     key: columnNames.min(1, 'must name the columns that identify a row').readonly(),
-    /** Columns for values of the request, such as the currency. */
+    /** Columns for values that are in the request but not in the row: the requested currency or record. */
     asked: z.array(RequestColumn).readonly().default([]),
-    /** The documented fields of a row, by name. */
+    /** The fields of a row, by name. Other fields become columns whose types are derived from their values. */
     fields: z.readonly(z.record(z.string(), Field)),
-    /** Columns with a modification time, which shows the newer of two versions of a row. */
+    /** Columns with a modification time. The first one with a value decides which of two versions of a row is newer. */
     newerBy: columnNames.readonly().default([]),
-    /** The parameters for a range of modification times. */
+    /** The parameters for a range of modification times, and whether each request must have them. */
     window: z.readonly(z.strictObject({ ...window, required: z.boolean() })),
-    /** The parameters for a range of creation times. */
+    /** The parameters for a range of creation times. Requests with them also return rows that were never edited. */
     created: z.readonly(z.strictObject(window)).optional(),
-    /** Names that differ from those in `PAGES`. */
+    /** The names of the paging parameters and of the envelope's fields, if they differ from those in `PAGES`. */
     pages: z.readonly(Pages).prefault({}),
-    /** How deletions are found: by a flag, by two different reads, or because rows are absent. */
+    /** How to detect deletions. `diff`: by reading with and without deleted rows. `absence`: two reads lack the row. */
     deletes: Deletes.default('none'),
     /** The field that is true in a deleted row. */
     deletedFlag: word.optional(),
     /** The request parameter that makes the service return deleted rows too. */
     includeDeleted: word.optional(),
-    /** What a flag of `expand` adds: a collection or, with `'fields'`, fields of the row. */
+    /** The collection that each flag of `expand` adds. The value `'fields'` means that the flag adds fields to rows. */
     expand: z.readonly(z.record(z.string(), z.union([z.literal('fields'), Collection]))).default({}),
-    /** Parameters that the setting `filters` may have, with their types. */
+    /** Other parameters that the setting `filters` may have, with their types. */
     filters: z.readonly(z.record(z.string(), ParameterType)).default({}),
-    /** The parameter that names a currency. The report is read once for each currency. */
+    /** The parameter that names a currency. If it is set, the report is read once for each configured currency. */
     currency: word.optional(),
-    /** Audit reports only: which reports are audited. */
+    /** Audit reports only. `enquiries`: audits every enquiry. `configured`: audits reports in the setting `entities`. */
     perRecord: z.readonly(z.strictObject({ follows: z.enum(['enquiries', 'configured']) })).optional(),
   }),
 )
@@ -100,7 +100,7 @@ export type PageNames = Declaration['pages']
 
 const DEFAULTS = { asked: [], newerBy: [], deletes: 'none', expand: {}, filters: {} } as const
 
-/** Returns the declaration of a report, with defaults. */
+/** Returns a report's declaration, frozen and with defaults. A report's file exports the result. */
 export function defineReport<const D extends DeclarationInput>(declaration: D): Declaration & D {
   return Object.freeze({ ...DEFAULTS, ...declaration, pages: { ...PAGES, ...declaration.pages } }) as Declaration & D
 }
@@ -110,7 +110,7 @@ const field =
   (meaning: string, also?: readonly string[]): Field =>
     also === undefined ? { type, meaning } : { type, meaning, also }
 
-/** Returns an integer field (BIGINT). `also` lists other names of the field. */
+/** Returns an integer field (BIGINT). `meaning` becomes the column's comment. `also` lists the field's other names. */
 export const integer = field('integer')
 /** Returns a field for exact decimal numbers (DECIMAL(38,9)). */
 export const decimal = field('decimal')
@@ -123,11 +123,11 @@ export const boolean = field('boolean')
 /** Returns a field whose value is an object, stored unchanged (JSON). */
 export const json = field('json')
 
-/** Returns a collection whose field contains an array. */
+/** Returns a collection: the row's field `field` contains an array. */
 export const many = (field: string): Collection => ({ field, holds: 'many' })
-/** Returns a collection whose field contains one object or null. */
+/** Returns a collection: `field` of each row contains one object, or null. */
 export const one = (field: string): Collection => ({ field, holds: 'one' })
 
-/** Returns `many(flag)` for each flag of `expand`. */
+/** Returns `many(flag)` for each `expand` flag. The flag and the field with the array must have the same name. */
 export const manyOf = <const F extends readonly string[]>(...flags: F): Record<F[number], Collection> =>
   Object.fromEntries(flags.map((flag) => [flag, many(flag)])) as Record<F[number], Collection>

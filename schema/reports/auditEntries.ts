@@ -1,4 +1,4 @@
-/** Audit entries, which need one request for each record (spec §4). */
+/** Audit entries. Each record needs its own request (spec §4). The configuration maps entity numbers to reports. */
 import { dateTime, defineReport, integer, json, string } from '../report.ts'
 
 export const auditEntries = defineReport({

@@ -1,4 +1,4 @@
-/** Bookings that were created through automated channels (spec §2, §4). */
+/** Automated bookings: created through automated channels. Each request names a currency (spec §2, §4). */
 import { defineReport, integer, manyOf, string } from '../report.ts'
 
 export const automatedBookings = defineReport({

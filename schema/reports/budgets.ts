@@ -1,4 +1,4 @@
-/** Budgets, whose rows have no deletion flag (spec §2, §3). */
+/** Budgets. Rows have no deletion flag, so each window is read with and without deleted rows (spec §2, §3). */
 import { dateTime, decimal, defineReport, integer, manyOf, string } from '../report.ts'
 
 export const budgets = defineReport({

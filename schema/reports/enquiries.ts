@@ -1,4 +1,4 @@
-/** Enquiries, whose rows have no modification time (spec §2, §4). */
+/** Enquiries. The report is paginated. Rows have no modification time. Deleted rows are not returned (spec §2, §4). */
 import { defineReport, integer, manyOf, string } from '../report.ts'
 
 export const enquiries = defineReport({

@@ -1,4 +1,4 @@
-/** Audit entries of enquiries (spec §4). */
+/** Audit entries of enquiries. Unlike other audit entries, they have their own path and no `entityType` (spec §4). */
 import { dateTime, defineReport, integer, json, string } from '../report.ts'
 
 export const enquiryAuditEntries = defineReport({

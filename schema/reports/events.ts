@@ -1,4 +1,4 @@
-/** Events, the only report with a deletion flag (spec §2). */
+/** Events: the only report with a deletion flag. Edits of collections set only `aggregateRecordModified` (spec §2). */
 import { boolean, dateTime, defineReport, integer, many, one, string } from '../report.ts'
 
 export const events = defineReport({

@@ -1,4 +1,4 @@
-/** MERF submissions, which are submitted event forms (spec §1, §2). */
+/** MERF submissions: submitted instances of event forms, each linked to an event (spec §1, §2). */
 import { dateTime, defineReport, integer, manyOf } from '../report.ts'
 
 export const merfSubmissions = defineReport({

@@ -1,4 +1,4 @@
-/** Office reservations, whose rows have no modification time (spec §2, §4). */
+/** Office reservations. The report is paginated, and its rows have no modification time (spec §2, §4). */
 import { defineReport, integer, manyOf, string } from '../report.ts'
 
 export const officeReservations = defineReport({
