@@ -52,7 +52,7 @@ export function repeatsItself(seed: number): void {
   })
 }
 
-export const runShortSeeds = (): void => 
+export const runShortSeeds = (): void =>
   runSeeds(1, SHORT_SEEDS + 1, (seed) => !LONG_SEEDS.includes(seed) && !SLOW_SEEDS.includes(seed))
 
 export const runSlowSeeds = (): void =>
