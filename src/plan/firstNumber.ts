@@ -21,7 +21,7 @@ interface Stamp {
 const NEIGHBOURS = [-2, -1, 1, 2] as const
 
 /** Returns a modification time that is more than `nearMicros` µs from all other rows, or undefined if there is none. */
-export function loneStamp(rows: readonly RowStamps[], nearMicros: number): Instant | undefined {
+export function isolatedStamp(rows: readonly RowStamps[], nearMicros: number): Instant | undefined {
   const stamps = rows
     .flatMap((row, index) => [...new Set(row)].flatMap((at): Stamp[] => (at === undefined ? [] : [{ at, row: index }])))
     .toSorted((a, b) => a.at - b.at)

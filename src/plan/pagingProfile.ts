@@ -1,81 +1,77 @@
 /** How the service pages a report, learned from its responses (docs/PROOFS.md, appendix A). */
 export interface PagingProfile {
-  /** Number of the first page. Undefined until a probe has found it. Until then, page 1 is requested first. */
+  /** While undefined, page 1 is requested first. */
   readonly firstNumber: 0 | 1 | undefined
-  /** Number of rows on the shortest page that had a next page. Undefined until such a page has been seen. */
+  /** Rows on the shortest page that had a next page. */
   readonly fullPageRows: number | undefined
-  /** Rows on the longest page so far. While `fullPageRows` is undefined, a shorter page counts as the last one. */
+  /** While `fullPageRows` is undefined, a page with fewer rows than this counts as the last one. */
   readonly longestPageRows: number
-  /** Rows on the longest page of this run. Not stored, because the service may shorten its pages between two runs. */
-  readonly longestOfRun: number
-  /** Rows in the longest response that was proven complete: requests for parts of its span found no more rows. */
-  readonly wholeRows: number
-  /** Audit reports only. `rows`: even a page past the end has rows, so the service ignores page numbers. */
-  readonly behindLastPage?: 'nothing' | 'rows' | undefined
+  /** Not stored, because the service may shorten its pages between two runs. */
+  readonly longestPageRowsOfRun: number
+  /** A page is proven if requests for parts of its span return no other rows. */
+  readonly longestProvenPageRows: number
+  /** Audit reports only. `rows`: the service ignores page numbers. */
+  readonly afterLastPage?: 'nothing' | 'rows' | undefined
 }
 
 export const UNKNOWN_PAGING: PagingProfile = {
   firstNumber: undefined,
   fullPageRows: undefined,
   longestPageRows: 0,
-  longestOfRun: 0,
-  wholeRows: 0,
+  longestPageRowsOfRun: 0,
+  longestProvenPageRows: 0,
 }
 
 export const isSameProfile = (a: PagingProfile, b: PagingProfile): boolean =>
-  (['firstNumber', 'fullPageRows', 'longestPageRows', 'wholeRows'] as const).every((fact) => a[fact] === b[fact])
+  (['firstNumber', 'fullPageRows', 'longestPageRows', 'longestProvenPageRows'] as const).every(
+    (fact) => a[fact] === b[fact],
+  )
 
-/** Raises `longestOfRun` to `rows`. Only for pages of the usual size: after a larger one, they would look short. */
-export const sawPage = (profile: PagingProfile, rows: number): PagingProfile =>
-  rows <= profile.longestOfRun ? profile : { ...profile, longestOfRun: rows }
+export const withPage = (profile: PagingProfile, rows: number): PagingProfile =>
+  rows <= profile.longestPageRowsOfRun ? profile : { ...profile, longestPageRowsOfRun: rows }
 
-export const sawFullPage = (profile: PagingProfile, rows: number): PagingProfile => ({
+export const withFullPage = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   fullPageRows: Math.min(profile.fullPageRows ?? rows, rows),
   longestPageRows: Math.max(profile.longestPageRows, rows),
-  wholeRows: Math.min(profile.wholeRows, rows),
+  longestProvenPageRows: Math.min(profile.longestProvenPageRows, rows),
 })
 
-export const sawLastPage = (profile: PagingProfile, rows: number): PagingProfile => ({
+export const withLastPage = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   longestPageRows: Math.max(profile.longestPageRows, rows),
 })
 
-/** Returns the profile after the service has shortened its pages: a page of `rows` rows was followed by another one. */
-export const sawLoweredClamp = (profile: PagingProfile, rows: number): PagingProfile => ({
+/** Returns the profile after the service has shortened its full pages to `rows` rows. */
+export const withLoweredClamp = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   fullPageRows: rows,
   longestPageRows: rows,
-  wholeRows: Math.min(profile.wholeRows, rows),
+  longestProvenPageRows: Math.min(profile.longestProvenPageRows, rows),
 })
 
-/** Raises `wholeRows` to `rows`. Requests for parts of the span found no rows that this response lacked. */
-export const sawWhole = (profile: PagingProfile, rows: number): PagingProfile => ({
+export const withProvenPage = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
-  wholeRows: Math.max(profile.wholeRows, rows),
+  longestProvenPageRows: Math.max(profile.longestProvenPageRows, rows),
 })
 
-/** Combines two profiles that were learned separately, for example by two workers. */
 export const joinProfiles = (a: PagingProfile, b: PagingProfile): PagingProfile => ({
-  ...(b.fullPageRows === undefined ? a : sawFullPage(a, b.fullPageRows)),
+  ...(b.fullPageRows === undefined ? a : withFullPage(a, b.fullPageRows)),
   longestPageRows: Math.max(a.longestPageRows, b.longestPageRows),
-  wholeRows: Math.max(a.wholeRows, b.wholeRows),
+  longestProvenPageRows: Math.max(a.longestProvenPageRows, b.longestProvenPageRows),
   firstNumber: a.firstNumber ?? b.firstNumber,
 })
 
-/** Returns the row count below which a page is certainly the last one, or 0 for an empty profile. */
-export const surelyLastBelow = ({ fullPageRows, longestPageRows, wholeRows }: PagingProfile): number =>
-  Math.max(fullPageRows ?? longestPageRows, wholeRows)
+/** Returns the row count below which a page is certainly the last one. */
+export const lastPageLimit = ({ fullPageRows, longestPageRows, longestProvenPageRows }: PagingProfile): number =>
+  Math.max(fullPageRows ?? longestPageRows, longestProvenPageRows)
 
-/** Returns whether a page is certainly the last one, because it is empty or has fewer rows than a full page. */
 export const isSurelyLastPage = (profile: PagingProfile, rows: number, asked: number): boolean =>
-  rows === 0 || rows < Math.min(surelyLastBelow(profile), asked)
+  rows === 0 || rows < Math.min(lastPageLimit(profile), asked)
 
-/** Returns whether the service may ignore paging: a response has more rows than requested and than any earlier page. */
 export const mayBeUnpaged = ({ longestPageRows }: PagingProfile, rows: number, asked: number): boolean =>
   rows > Math.max(asked, longestPageRows)
 
-/** Returns whether a page is certainly full: the length of full pages is known, and no earlier page was longer. */
 export const isFullPage = ({ fullPageRows, longestPageRows }: PagingProfile, rows: number): boolean =>
   fullPageRows !== undefined && rows >= longestPageRows
 
@@ -86,22 +82,26 @@ export const rowsAPage = ({ fullPageRows, longestPageRows }: PagingProfile, aske
 const CLAMP_SHARE_MIN = 0.05
 
 /**
- * What page 1 of an array without a total proves. `all`: there are no other rows. `all unless clamped`: all, unless the
- * service shortens pages. `all if unpaged`: all, if the service ignores page numbers. `unknown`: page 1 proves nothing.
+ * Whether page 1 of a bare array has all rows. `unless clamped`: unless the service has shortened its pages. `if
+ * unpaged`: if the service ignores page numbers.
  */
-export type Claim = 'all' | 'all unless clamped' | 'all if unpaged' | 'unknown'
+export type Page1Completeness = 'certain' | 'unless clamped' | 'if unpaged' | 'unknown'
 
 export interface FirstPage {
-  /** Number of distinct rows: a row that appears twice on the page counts once. */
+  /** Number of distinct rows. */
   readonly rows: number
   readonly rowsSent: number
   readonly rowsAsked: number
 }
 
-/** Works out from page 1 whether there are other rows. With `checks`, doesn't trust the stored full-page length. */
-export function claimOf(profile: PagingProfile, { rows, rowsSent, rowsAsked }: FirstPage, checks: boolean): Claim {
-  if (mayBeUnpaged(profile, rows, rowsAsked)) return 'all if unpaged'
+/** Works out whether page 1 has all rows. With `checks`, doesn't trust the stored length of a full page. */
+export function completenessOfPage1(
+  profile: PagingProfile,
+  { rows, rowsSent, rowsAsked }: FirstPage,
+  checks: boolean,
+): Page1Completeness {
+  if (mayBeUnpaged(profile, rows, rowsAsked)) return 'if unpaged'
   if (!isSurelyLastPage(profile, rows, rowsAsked)) return 'unknown'
-  const mayBeClamped = rowsSent >= rowsAsked * CLAMP_SHARE_MIN && rowsSent >= profile.longestOfRun
-  return checks && mayBeClamped ? 'all unless clamped' : 'all'
+  const mayBeClamped = rowsSent >= rowsAsked * CLAMP_SHARE_MIN && rowsSent >= profile.longestPageRowsOfRun
+  return checks && mayBeClamped ? 'unless clamped' : 'certain'
 }

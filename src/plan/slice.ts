@@ -1,36 +1,34 @@
-/** What is known about a slice (part of a window) while it is being read, and the verdicts of src/plan/judge.ts. */
+/** The state of a slice (a span of time that is proven by itself) while it is read, and what judge.ts may decide. */
 import type { Instant } from '../instant.ts'
-import type { Claim, PagingProfile } from './pagingProfile.ts'
-import type { Overfull } from './spanQueue.ts'
+import type { Page1Completeness, PagingProfile } from './pagingProfile.ts'
+import type { CutPlan } from './spanQueue.ts'
 import type { Span } from './spans.ts'
 import type { Proof, Walk } from './walk.ts'
 
 export interface Slice {
   readonly span: Span | undefined
-  /** The probable number of rows, computed from totals or page numbers. Undefined if the number is unknown. */
   readonly rowsExpected?: number | undefined
-  /** Set if many rows of the slice have the same time (a heap). A cut can't separate them, so pages are read twice. */
-  readonly heap?: 'somewhere' | 'at its end' | undefined
+  /** Where an instant with very many rows seems to be. A cut can't separate these rows, so they are read twice. */
+  readonly crowdedInstant?: 'somewhere' | 'at its end' | undefined
   /** Whether an old slice may be counted by its pages. Example: 3 full pages of 500 rows and a last page of 20 rows. */
   readonly mayCount?: boolean
 }
 
-export interface WalkTerms {
+export interface WalkSettings {
   readonly answer: 'envelope' | 'array'
   readonly keyed: boolean
   readonly pageSize: number
-  /** Rows modified at this time or later are young: more rows with such times can still appear. */
+  /** Rows that are modified at this time or later can still appear. */
   readonly youngFrom: Instant
-  /** The report's `start`. A span without a lower bound has no middle, so it is cut at this time. */
-  readonly floor: Instant
+  /** The report's `start`: where a span without a lower bound is cut. */
+  readonly start: Instant
   readonly loadRowsMax: number
   readonly walkAttemptsMax: number
 }
 
 export interface WalkPolicy {
-  /** `never`: rows have no key, so a row on the bound between two parts would count twice. */
   readonly cuts: 'freely' | 'never' | 'only one response is wanted'
-  /** Whether to test the stored paging profile before using it, in case the service has shortened its pages. */
+  /** Whether to test the stored paging profile, in case the service has shortened its pages. */
   readonly checksProfile: boolean
 }
 
@@ -40,31 +38,29 @@ export const WALK_POLICIES = {
   'first look': { cuts: 'only one response is wanted', checksProfile: true },
   reread: { cuts: 'freely', checksProfile: true },
   reconcile: { cuts: 'freely', checksProfile: true },
-  /** A backfill trusts the stored profile, which saves a request per window. Incremental runs check the profile. */
   backfill: { cuts: 'freely', checksProfile: false },
+  /** Audit entries have no key, so an entry on the bound between two parts would count twice. */
   audit: { cuts: 'never', checksProfile: false },
 } as const satisfies Record<string, WalkPolicy>
 
-/** Results of the extra requests (probes) for a slice. A field is undefined until its probe has run. */
-export interface Findings {
+/** Results of the probes. A field is undefined until its probe has run. */
+export interface ProbeResults {
   readonly firstNumber?: 'asked'
-  /** `unclear`: page 0 has rows, but rows have moved since the walk, so it may not be the first page. */
+  /** `unclear`: page 0 has rows, but rows have moved since the walk. */
   readonly pageZero?: 'asked' | 'unclear'
-  /** The last page, or how to split a span that is too large for one load. `not found`: the search was inconclusive. */
-  readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'
-  readonly counted?: Walk
-  /** True if a probe found rows that the walk did not return. */
-  readonly hidden?: boolean
-  readonly narrower?: NarrowerFinding
+  readonly lastPage?: CountedPages | 'not found'
+  /** Set if the search for the last page met a page after more than a load. */
+  readonly loadParts?: Pick<CutPlan, 'parts' | 'partRows'>
+  readonly hasMissedRows?: boolean
+  readonly narrower?: NarrowerResult
   readonly partTotals?: 'add up' | 'differ'
 }
 
 /**
- * The result of requests for parts of the span. `hidden`: a part has rows that the response for the whole span lacks.
- * `moved`: uncertain, because rows were added meanwhile or too many requests are needed. `one instant`: the rows of one
- * instant alone fill a response, so the span cannot be halved further.
+ * `hidden`: a part of the span has rows that the response for the whole span lacks. `moved`: rows were added meanwhile,
+ * or too many requests are needed. `one instant`: the rows of one instant fill a response.
  */
-export type NarrowerFinding = 'nothing new' | 'hidden' | 'moved' | 'one instant'
+export type NarrowerResult = 'nothing new' | 'hidden' | 'moved' | 'one instant'
 
 export interface CountedPages {
   readonly total: number
@@ -72,24 +68,24 @@ export interface CountedPages {
   readonly isShort: boolean
 }
 
-export interface Evidence {
-  readonly stage: 'page 1' | 'page 2' | 'the end'
+export interface SliceProgress {
+  readonly readUpTo: 'page 1' | 'page 2' | 'the end'
   readonly attempt: number
   readonly walk: Walk
   readonly previous?: Walk | undefined
-  readonly claim: Claim
-  readonly sentNumber: number
-  readonly found: Findings
-  /** True if the service refused a request for all rows on one large page. Tidemark then gives up on the slice. */
-  readonly isRefused?: boolean
+  /** The walk from the last page to the first. */
+  readonly backwardWalk?: Walk
+  readonly page1Complete: Page1Completeness
+  readonly firstNumberRequested: number
+  readonly probes: ProbeResults
+  readonly isLargePageRefused?: boolean
 }
 
-export interface Case {
+export interface SliceState extends SliceProgress {
   readonly profile: PagingProfile
   readonly slice: Slice
   readonly policy: WalkPolicy
-  readonly terms: WalkTerms
-  readonly seen: Evidence
+  readonly settings: WalkSettings
 }
 
 export type ProbeName =
@@ -105,12 +101,11 @@ export type PageOrder = 'page 2' | 'the pages of the total' | 'until a row moves
 
 export type Verdict =
   | { readonly kind: 'proven'; readonly by: Proof; readonly walk: Walk }
-  /** The slice must be cut. The modification times on its first `samples` pages decide where. */
-  | { readonly kind: 'cut'; readonly how: Omit<Overfull, 'stamps' | 'pageRows'>; readonly samples: 1 | 2 }
+  /** The modification times on the first `samples` pages decide where to cut. */
+  | { readonly kind: 'cut'; readonly how: Omit<CutPlan, 'stamps' | 'pageRows'>; readonly samples: 1 | 2 }
   | { readonly kind: 'read'; readonly what: PageOrder }
-  /** Starts another walk. `attempt` 1 drops all earlier results of the slice, because they began at the wrong page. */
+  /** `attempt` 1 drops all earlier results of the slice, because they began at the wrong page. */
   | { readonly kind: 'read again'; readonly attempt: number; readonly rowsAsked: number }
   | { readonly kind: 'probe'; readonly what: ProbeName }
-  /** A response contradicts the paging profile, so the length of a full page is learned again. */
   | { readonly kind: 'learn again' }
   | { readonly kind: 'give up'; readonly why: string | undefined }

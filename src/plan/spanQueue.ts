@@ -4,42 +4,42 @@ import { Density } from './density.ts'
 import { canSplit, shorterLength, type Span, splitAt } from './spans.ts'
 import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 
-/** A slice with less than this share of a full page is sparse: too few rows to plan the next slice from. */
-const SPARSE = 0.1
-/** After each sparse slice, the next slice is this many times longer, if totals show that later rows exist. */
+/** A slice with less than this share of a full page has too few rows to plan the next slice from. */
+const SPARSE_SHARE = 0.1
+/** After each sparse slice, the next one is this many times longer, if totals show that later rows exist. */
 const SPARSE_GROWTH = 3
-/** After this many overfull slices, many rows probably share one time if even a slice of a good length is overfull. */
-const HEAP_FAILURES = 3
-/** After more overfull slices than this, row times alone no longer decide the length: `shorterLength` limits it. */
+/** After this many overfull slices, an overfull slice of a good length probably has a crowded instant. */
+const CROWDED_FAILURES = 3
+/** After more overfull slices than this, `shorterLength` limits the length that row times suggest. */
 const HINTED_FAILURES_MAX = 3
-/** If a shortened slice still has over 80 % of the previous slice's rows, many rows probably have the same time. */
+/** A shortened slice with more than this share of the previous slice's rows probably has a crowded instant. */
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
-const HEAP_SIGNS = 2
-/** An overfull slice of up to this many pages is joined with the part after it and then cut, to avoid short slices. */
+const CROWDED_SIGNS = 2
+/** An overfull slice of up to this many pages is joined with the span after it, to avoid short slices. */
 const FAR_OVER_PAGES = 6
 
-export interface Overfull {
+export interface CutPlan {
   readonly pageRows: number
   readonly parts?: readonly Span[] | undefined
   readonly partRows?: readonly number[] | undefined
   readonly total?: number | undefined
-  /** How many pages each further slice of old rows should have; 1 at first. Undefined leaves the number unchanged. */
+  /** How many pages each further slice of old rows should have. */
   readonly pagesEach?: number | undefined
   readonly stamps?: readonly RowStamps[] | undefined
 }
 
-interface Piece {
+interface QueuedSpan {
   readonly span: Span
   rows?: number | undefined
   readonly expected?: number | undefined
-  readonly isHeap?: boolean
-  /** True if the next piece's `rows` still includes this piece's rows. They are subtracted once they are known. */
-  isHead?: boolean
+  readonly isCrowded?: boolean
+  /** True if the next span in the queue is the rest of a longer span. Its `rows` still include the rows of this one. */
+  restFollows?: boolean
 }
 
 export class SpanQueue {
-  readonly #pending: Piece[]
+  readonly #pending: QueuedSpan[]
   readonly #density = new Density()
   readonly #oldUntil: number
   #wholeUntil: number
@@ -47,13 +47,10 @@ export class SpanQueue {
   #pagesEach = 1
   #nextEnds: Instant[] = []
   #earliestStamp: Instant | undefined
-  #current: Piece | undefined
-  /** True if the current piece is the beginning of a longer span. The next piece is the rest of that span. */
-  #isHead = false
+  #current: QueuedSpan | undefined
   #failures = 0
   #lastOverfullTotal: number | undefined
-  /** How many shortened slices in a row kept over `STUCK_SHARE` of the rows, as if all had the same time. */
-  #heapSigns = 0
+  #crowdedSigns = 0
   #sparseInARow = 0
   /** Length (µs) of the last slice that had neither too few nor too many rows. */
   #goodLength = 0
@@ -68,30 +65,32 @@ export class SpanQueue {
     this.#wholeUntil = this.#oldUntil
   }
 
-  /** Returns the earliest remaining span, shortened to the planned length. Returns undefined if no span remains. */
+  /** Returns the earliest remaining span, shortened to the planned length. */
   next(): Span | undefined {
-    const piece = this.#pending.pop()
-    this.#current = piece
-    this.#isHead = piece?.isHead === true
-    if (piece !== undefined && piece.span.until > this.#oldUntil) {
+    const queued = this.#pending.pop()
+    this.#current = queued
+    if (queued !== undefined && queued.span.until > this.#oldUntil) {
       this.#pageRows /= this.#pagesEach
       this.#pagesEach = 1
     }
-    if (piece === undefined || piece.isHeap === true || !canSplit(piece.span)) return piece?.span
-    const { span, rows } = piece
+    if (queued === undefined || queued.isCrowded === true || !canSplit(queued.span)) return queued?.span
+    const { span, rows } = queued
     if (span.until <= this.#wholeUntil) return span
     const cutAt = this.#nextEnds.shift()
-    const planned = cutAt === undefined ? this.#plannedLength(piece, span) : cutAt - span.since
+    const planned = cutAt === undefined ? this.#plannedLength(queued, span) : cutAt - span.since
     const length = Math.max(1, Math.floor(planned))
     const [head, rest] = splitAt(span, (span.since + length) as Instant) ?? [span]
     if (rest === undefined) return span
     this.#pending.push({ span: rest, rows })
-    this.#current = { span: head }
-    this.#isHead = true
+    this.#current = { span: head, restFollows: true }
     return head
   }
 
-  get leavesWhole(): boolean {
+  get #restFollows(): boolean {
+    return this.#current?.restFollows === true
+  }
+
+  get mayCount(): boolean {
     return this.#wholeUntil > Number.NEGATIVE_INFINITY
   }
 
@@ -99,28 +98,29 @@ export class SpanQueue {
     return this.#current?.expected ?? this.#current?.rows
   }
 
-  get endsInHeap(): boolean {
-    return this.#current?.isHeap === true
+  get endsCrowded(): boolean {
+    return this.#current?.isCrowded === true
   }
 
-  /** Returns whether many rows seem to share one time (a heap). Walking the span twice is then cheaper than a cut. */
-  seemsHeap(span: Span): boolean {
-    if (this.endsInHeap || this.#heapSigns >= HEAP_SIGNS) return true
-    if (span.since === undefined || this.#failures < HEAP_FAILURES) return false
+  /** Returns whether very many rows seem to share one instant. Two walks are then cheaper than a cut. */
+  seemsCrowded(span: Span): boolean {
+    if (this.endsCrowded || this.#crowdedSigns >= CROWDED_SIGNS) return true
+    if (span.since === undefined || this.#failures < CROWDED_FAILURES) return false
     return span.until - span.since <= this.#goodLength
   }
 
-  /** Updates the plan once a span has been proven complete. `isSingle`: a single response proved it. */
+  /** Updates the plan after a proof. `isSingle`: a single response proved the span. */
   proven(span: Span, rows: number, isSingle: boolean): void {
     if (isSingle && rows > this.#pageRows) this.#pageRows = rows
-    if (this.#isHead) this.#subtractFromNext(rows)
+    if (this.#restFollows) this.#subtractFromNext(rows)
     if (span.since === undefined) return
-    const isSparse = rows < this.#pageRows * SPARSE
-    if (!isSparse) this.#failures = 0
-    if (!isSparse) this.#lastOverfullTotal = undefined
-    if (!isSparse) this.#heapSigns = 0
+    const isSparse = rows < this.#pageRows * SPARSE_SHARE
+    if (!isSparse) {
+      this.#failures = 0
+      this.#lastOverfullTotal = undefined
+      this.#crowdedSigns = 0
+    }
     this.#sparseInARow = isSparse ? this.#sparseInARow + 1 : 0
-    // Ignores slices of several pages, such as an old span that was read whole. They would distort the density.
     if (rows <= this.#pageRows || this.#pagesEach > 1) {
       const from = Math.max(span.since, Math.min(this.#earliestStamp ?? span.since, span.until - 1))
       this.#density.saw(span.until - from, rows)
@@ -132,14 +132,14 @@ export class SpanQueue {
       this.#approach(span.until, this.#overfullEnd)
   }
 
-  cut(span: Span, overfull: Overfull): void {
-    const { parts, total, pageRows, pagesEach } = overfull
+  cut(span: Span, plan: CutPlan): void {
+    const { parts, total, pageRows, pagesEach } = plan
     this.#pagesEach = pagesEach ?? this.#pagesEach
     this.#pageRows = pageRows * this.#pagesEach
     this.#nextEnds = []
     if (pagesEach !== undefined) this.#wholeUntil = Number.NEGATIVE_INFINITY
     if (parts !== undefined) {
-      this.#divide(overfull, parts)
+      this.#divide(plan, parts)
       return
     }
     if (span.since === undefined) {
@@ -149,17 +149,16 @@ export class SpanQueue {
     if (span.until <= this.#wholeUntil) this.#wholeUntil = Number.NEGATIVE_INFINITY
     this.#failures += 1
     this.#overfullEnd = span.until
-    const hint = total === undefined ? this.#hint(span.since, span.until, overfull) : undefined
+    const hint = total === undefined ? this.#hint(span.since, span.until, plan) : undefined
     const length = span.until - span.since
-    // Merges the span with the part after it. Otherwise, a short part would need a request of its own.
-    const rest = this.#isHead && !this.#isFarOver(total) ? this.#pending.pop() : undefined
-    if (this.#isHead && rest === undefined) this.#subtractFromNext(total ?? 0)
-    const whole = { span: { since: span.since, until: rest?.span.until ?? span.until }, rows: rest?.rows ?? total }
-    if (hint?.heapAt !== undefined) {
-      this.#setHeapApart(whole, hint.heapAt)
+    const rest = this.#restFollows && !this.#isFarOver(total) ? this.#pending.pop() : undefined
+    if (this.#restFollows && rest === undefined) this.#subtractFromNext(total ?? 0)
+    const joined = { span: { since: span.since, until: rest?.span.until ?? span.until }, rows: rest?.rows ?? total }
+    if (hint?.crowdedAt !== undefined) {
+      this.#setCrowdedApart(joined, hint.crowdedAt)
       return
     }
-    this.#pending.push(whole)
+    this.#pending.push(joined)
     const end = (span.since + this.#shorter(length, { since: span.since, hint, total })) as Instant
     this.#nextEnds = [end, ...(hint?.cuts.slice(1).filter((at) => at > end && at < span.until) ?? [])]
     this.#earliestStamp = hint?.from
@@ -168,14 +167,13 @@ export class SpanQueue {
     else if (rate !== undefined) this.#density.saw(length, Math.max(pageRows, rate * length))
   }
 
-  /** Queues the parts. If there are two, the second one's row count is the total minus the first one's rows. */
-  #divide({ total, partRows }: Overfull, parts: readonly Span[]): void {
-    if (this.#isHead && total !== undefined) this.#subtractFromNext(total)
-    const [first, ...others] = parts.map((span, n): Piece => ({ span, expected: partRows?.[n] }))
+  #divide({ total, partRows }: CutPlan, parts: readonly Span[]): void {
+    if (this.#restFollows && total !== undefined) this.#subtractFromNext(total)
+    const [first, ...others] = parts.map((span, n): QueuedSpan => ({ span, expected: partRows?.[n] }))
     const [second] = others
     if (first === undefined) return
     if (second !== undefined && others.length === 1 && total !== undefined) {
-      first.isHead = true
+      first.restFollows = true
       second.rows = total
     }
     this.#pending.push(...others.toReversed(), first)
@@ -190,7 +188,7 @@ export class SpanQueue {
     if (rest?.rows !== undefined) rest.rows = Math.max(0, rest.rows - rows)
   }
 
-  #plannedLength({ rows }: Piece, span: { since: Instant; until: Instant }): number {
+  #plannedLength({ rows }: QueuedSpan, span: { since: Instant; until: Instant }): number {
     const length = span.until - span.since
     const { rate } = this.#density
     if (rows !== undefined && rows < this.#pageRows) return length
@@ -202,7 +200,7 @@ export class SpanQueue {
     return this.#overfullEnd === undefined ? grown : Math.min(grown, (this.#overfullEnd - span.since) / 2)
   }
 
-  #hint(since: Instant, until: Instant, { stamps, pageRows }: Overfull): SampleHint | undefined {
+  #hint(since: Instant, until: Instant, { stamps, pageRows }: CutPlan): SampleHint | undefined {
     if (stamps === undefined) return undefined
     const { rate } = this.#density
     const isKnown = rate !== undefined && rate * (until - since) > pageRows / 3
@@ -225,17 +223,17 @@ export class SpanQueue {
             : shrunk
     const isStuck = total !== undefined && total > (this.#lastOverfullTotal ?? Infinity) * STUCK_SHARE
     this.#lastOverfullTotal = total
-    this.#heapSigns = isStuck ? this.#heapSigns + 1 : 0
+    this.#crowdedSigns = isStuck ? this.#crowdedSigns + 1 : 0
     if (isStuck) return Math.max(1, Math.floor(Math.min(hinted, length / STUCK_SHRINK)))
     const bounded = total === undefined && this.#failures > HINTED_FAILURES_MAX ? Math.min(hinted, shrunk) : hinted
     return Math.max(1, Math.min(length - 1, Math.floor(bounded)))
   }
 
-  /** Cuts the span right after `at`, a time that many rows share. The first part also has the rows before `at`. */
-  #setHeapApart({ span, rows }: Piece, at: Instant): void {
-    const [heap, rest] = splitAt(span, (at + 1) as Instant) ?? [span]
+  /** Cuts the span right after the crowded instant `at`. */
+  #setCrowdedApart({ span, rows }: QueuedSpan, at: Instant): void {
+    const [crowded, rest] = splitAt(span, (at + 1) as Instant) ?? [span]
     if (rest !== undefined) this.#pending.push({ span: rest, rows })
-    this.#pending.push({ span: heap, isHeap: true })
+    this.#pending.push({ span: crowded, isCrowded: true })
   }
 
   /** After a sparse slice, ends the next slice halfway to `to`, where most rows must be. After two, tries `to`. */

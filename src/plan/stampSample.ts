@@ -6,12 +6,13 @@ import { canSplit, type Span, splitAt } from './spans.ts'
 export type RowStamps = readonly (Instant | undefined)[]
 
 export interface SampleHint {
-  /** The ends of the next slices. Empty if `heapAt` (a time that most rows share) or `rate` is set instead. */
+  /** The ends of the next slices. Empty if `crowdedAt` or `rate` is set. */
   readonly cuts: readonly Instant[]
-  readonly heapAt?: Instant
-  /** The earliest modification time in the response. The span probably has no rows before it. */
+  /** A time that most rows share. */
+  readonly crowdedAt?: Instant
+  /** The earliest modification time in the response. */
   readonly from: Instant
-  /** Rows per microsecond. Set instead of `cuts` if pages begin with the newest rows: the oldest are then unknown. */
+  /** Rows per microsecond. Set if pages begin with the newest rows. */
   readonly rate?: number | undefined
 }
 
@@ -22,28 +23,28 @@ export interface SampleQuestion {
   readonly rowsPlanned: number
   /** True if earlier slices suggest that this slice has more than a third of a page. */
   readonly isKnown: boolean
-  /** How many slices in a row had too many rows for one response, including this one. The next one gets shorter. */
+  /** How many slices in a row had too many rows for one response. */
   readonly failures: number
 }
 
 const SORTED_SHARE = 0.97
-const HEAP_SHARE = 0.95
-/** Share of `rowsPlanned` for the next slice after 1, 2, 3, and 4 or more failures. Used if `isKnown` is true. */
+const CROWDED_SHARE = 0.95
+/** Share of `rowsPlanned` for the next slice after 1, 2, 3, and 4 or more failures, if `isKnown` is true. */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
-/** Shares of `rowsPlanned` by number of failures, if `isKnown` is false and the rows are sorted by time. */
+/** The same, if `isKnown` is false and the rows are sorted by time. */
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
-/** Share of `rowsPlanned` for unsorted rows. Low, because the page may have only a small part of the span's rows. */
+/** Low, because a page of unsorted rows may have only a small part of the span's rows. */
 const UNSORTED_SHARE = 0.04
 
-/** Returns where to cut the span, or undefined if less than half of the rows have a modification time in the span. */
+/** Returns where to cut the span. Undefined if less than half of the rows have a modification time in the span. */
 export function hintOf(rows: readonly RowStamps[], question: SampleQuestion): SampleHint | undefined {
   const entries = rows.flatMap((stamps) => rangeOf(timesIn(question, stamps))?.earliest ?? [])
   if (entries.length < rows.length / 2 || entries.length < 2) return undefined
   const order = orderOf(rows)
   const sorted = entries.toSorted((a, b) => a - b)
-  const heapAt = heapOf(sorted)
+  const crowdedAt = crowdedInstantOf(sorted)
   const from = sorted[0] as Instant
-  if (heapAt !== undefined) return { cuts: [], heapAt, from }
+  if (crowdedAt !== undefined) return { cuts: [], crowdedAt, from }
   if (order === 'descending') {
     const length = (sorted.at(-1) as Instant) - from
     return { cuts: [], from, rate: length > 0 ? sorted.length / length : undefined }
@@ -77,10 +78,10 @@ function shareRising(values: readonly number[]): number {
   return rising / Math.max(1, values.length - 1)
 }
 
-function heapOf(sorted: readonly Instant[]): Instant | undefined {
+function crowdedInstantOf(sorted: readonly Instant[]): Instant | undefined {
   const middle = sorted[Math.floor(sorted.length / 2)] as Instant
   const there = sorted.filter((at) => at === middle).length
-  return there >= sorted.length * HEAP_SHARE ? middle : undefined
+  return there >= sorted.length * CROWDED_SHARE ? middle : undefined
 }
 
 function rowsFor(order: Order, { pageRows, rowsPlanned, isKnown, failures }: SampleQuestion): number {

@@ -33,15 +33,15 @@ export class Walk {
   /** Number of rows that were already on another page of this walk. Rows have then moved, or whole pages repeat. */
   repeats = 0
   /** How many rows of the page read last are on no other page of this walk. */
-  freshOnLastPage = 0
+  latestNewRows = 0
   /** Number of distinct rows on the first page (`firstRows`) and on the page with the highest number (`lastRows`). */
   firstRows = 0
   lastRows = 0
   firstTotal: number | undefined
   /** Number of rows as sent (with duplicates) on the first page and on the page that was read last. */
   firstRowsSent = 0
-  lastRowsSent = 0
-  mostRows = 0
+  latestRowsSent = 0
+  longestPageRows = 0
   page2Repeats = false
   refusal: SyncError | undefined
   readonly #kind: WalkKind
@@ -82,14 +82,14 @@ export class Walk {
     const { pageNumber, rowCount } = page
     const isRepeat = page.isRepeat === true
     if (isRepeat && pageNumber === 2) this.page2Repeats = true
-    if (page.refusal !== undefined) this.freshOnLastPage = 0
+    if (page.refusal !== undefined) this.latestNewRows = 0
     else if (isRepeat) this.#sawAgain(page)
     else this.#sawRows(page)
-    this.lastRowsSent = rowCount
+    this.latestRowsSent = rowCount
     this.#highest = Math.max(this.#highest, pageNumber)
     this.refusal ??= page.refusal
     if (rowCount === 0) this.#sawEmptyPage = true
-    if (this.freshOnLastPage === 0) this.#reachedEnd = true
+    if (this.latestNewRows === 0) this.#reachedEnd = true
   }
 
   #sawRows(page: WalkPage): void {
@@ -108,7 +108,7 @@ export class Walk {
       this.lastRows = rowCount
     }
     this.pages += 1
-    this.mostRows = Math.max(this.mostRows, page.rowCount)
+    this.longestPageRows = Math.max(this.longestPageRows, page.rowCount)
     this.rows += rowCount
     this.repeats += page.keys.length - twice - fresh
     this.#withoutKey += withoutKey
@@ -117,7 +117,7 @@ export class Walk {
       if (first !== page.pageNumber) this.#keylessAgain += 1
       this.#keyless.set(text, first)
     }
-    this.freshOnLastPage = this.#kind.keyed ? withoutKey + fresh : rowCount
+    this.latestNewRows = this.#kind.keyed ? withoutKey + fresh : rowCount
     if (page.totalCount !== undefined) this.#totals.add(page.totalCount)
   }
 
@@ -126,7 +126,7 @@ export class Walk {
     const isBehindLast =
       totalCount === undefined ? this.#highest !== 1 : this.rows === totalCount && totalCount === this.totalCount
     this.pages += 1
-    this.freshOnLastPage = 0
+    this.latestNewRows = 0
     if (!isBehindLast) this.repeats += rowCount
     if (totalCount !== undefined) this.#totals.add(totalCount)
   }
@@ -164,10 +164,10 @@ export class Walk {
   }
 
   /** Returns how many rows a full page has, judging by earlier pages of this size. Otherwise, returns `rowsAsked`. */
-  #fullRows({ fullPageRows, longestOfRun }: PagingProfile): number {
+  #fullRows({ fullPageRows, longestPageRowsOfRun }: PagingProfile): number {
     const { rowsAsked } = this
     if (fullPageRows === undefined || rowsAsked !== this.#kind.usualPageSize) return rowsAsked
-    return Math.min(rowsAsked, Math.max(fullPageRows, longestOfRun))
+    return Math.min(rowsAsked, Math.max(fullPageRows, longestPageRowsOfRun))
   }
 
   /** Returns whether the last page is full. A next page may then exist, even if the reported total has been reached. */
@@ -181,7 +181,7 @@ export class Walk {
   }
 
   /** Returns whether the walk ended and no row was on two pages. Repeats are fine if the service ignores paging. */
-  isWhole(profile: PagingProfile): boolean {
+  endedWithoutRepeats(profile: PagingProfile): boolean {
     return this.isAtEnd(profile) && (this.repeats === 0 || this.#isUnpaged(profile))
   }
 
@@ -199,7 +199,7 @@ export class Walk {
     )
   }
 
-  cutOff(profile: PagingProfile): SyncError | undefined {
+  refusalOfNeededPage(profile: PagingProfile): SyncError | undefined {
     const longest = this.pages > 1 ? this.firstRows : this.rowsAsked
     const mayFollow =
       this.totalCount === undefined ? this.lastRows >= Math.min(this.#fullRows(profile), longest) : !this.meetsTotal

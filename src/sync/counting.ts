@@ -126,9 +126,9 @@ async function readRange(comparison: Comparison, range: Span): Promise<number> {
   const { settleMs } = plan.config
   const startedAt = floorToSecond(await serviceClock(context, report, { currency: scope }))
   const place = { report, scope, fence }
-  const terms = { ...source.terms, loadRowsMax: source.pages.pageSize }
+  const settings = { ...source.settings, loadRowsMax: source.pages.pageSize }
   let oldest: { readonly span: Span; readonly missing: readonly string[] } | undefined
-  for await (const { span, keys } of provenSlices({ ...source, terms, axis: 'created' }, [range])) {
+  for await (const { span, keys } of provenSlices({ ...source, settings, axis: 'created' }, [range])) {
     const missing = await warehouse.counts.note(place, { span, keys, readBy: runId })
     if (missing.length > 0) oldest ??= { span, missing }
   }

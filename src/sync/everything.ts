@@ -18,7 +18,7 @@ export async function* everySlice(reading: Reading): AsyncGenerator<ProvenSlice,
     yield first
     return
   }
-  const byCreation = reading.asksCreated ? await readByCreation(reading, first.overfull.total) : undefined
+  const byCreation = reading.asksCreated ? await readByCreation(reading, first.plan.total) : undefined
   const everything = byCreation ?? (await reading.everything())
   if (everything.kind === 'proven') yield everything
 }
@@ -26,7 +26,7 @@ export async function* everySlice(reading: Reading): AsyncGenerator<ProvenSlice,
 /** Reads all rows by creation time, or returns undefined if rows may lack it. `total` is the first response's total. */
 async function readByCreation(reading: Reading, total: number | undefined): Promise<ProvenSlice | undefined> {
   const everything = { since: undefined, until: reading.plan.window.until }
-  const { youngFrom, loadRowsMax } = reading.source.terms
+  const { youngFrom, loadRowsMax } = reading.source.settings
   const keys = new KeySet()
   const proofs = new Set<string>()
   let rows = 0

@@ -8,13 +8,13 @@ import { describe, expect, it } from 'vitest'
 import type { Instant } from '../../src/instant.ts'
 import { SyncError } from '../../src/errors.ts'
 import { judge, RULES } from '../../src/plan/judge.ts'
-import type { Case, Evidence } from '../../src/plan/slice.ts'
+import type { SliceState, SliceProgress } from '../../src/plan/slice.ts'
 import {
-  type Claim,
-  claimOf,
+  type Page1Completeness,
+  completenessOfPage1,
   type PagingProfile,
-  sawFullPage,
-  sawPage,
+  withFullPage,
+  withPage,
   UNKNOWN_PAGING,
 } from '../../src/plan/pagingProfile.ts'
 import { Walk } from '../../src/plan/walk.ts'
@@ -57,40 +57,47 @@ function pagesOf({ cutsAt, behind }: Service, { rows }: Question): Pages {
 
 /** One span of a bare array that is judged by its first pages, without counting. */
 function read(pages: Pages, { rowsAsked, doubts, mayCut }: Omit<Question, 'rows'>, known: PagingProfile) {
-  let profile = sawPage(known, pages.first.length)
+  let profile = withPage(known, pages.first.length)
   const walk = new Walk({ keyed: true, rowsAsked, usualPageSize: rowsAsked })
   walk.saw({ pageNumber: 1, rowCount: pages.first.length, keys: pages.first })
   const rows = pages.first.length
-  const claim: Claim = claimOf(profile, { rows, rowsSent: rows, rowsAsked }, doubts)
-  let seen: Evidence = { stage: 'page 1', attempt: 1, walk, claim, sentNumber: 1, found: {} }
+  const page1Complete: Page1Completeness = completenessOfPage1(profile, { rows, rowsSent: rows, rowsAsked }, doubts)
+  let progress: SliceProgress = {
+    readUpTo: 'page 1',
+    attempt: 1,
+    walk,
+    page1Complete,
+    firstNumberRequested: 1,
+    probes: {},
+  }
   for (;;) {
     const judged = judge({
       profile,
       slice: { span: { since: 0 as Instant, until: 1_000 as Instant } },
       policy: { cuts: mayCut ? 'freely' : 'never', checksProfile: doubts },
-      terms: {
+      settings: {
         answer: 'array',
         keyed: true,
         pageSize: rowsAsked,
         youngFrom: 0 as Instant,
-        floor: 0 as Instant,
+        start: 0 as Instant,
         loadRowsMax: 1e6,
         walkAttemptsMax: 4,
       },
-      seen,
-    } satisfies Case)
+      ...progress,
+    } satisfies SliceState)
     ;({ profile } = judged)
     const { verdict } = judged
-    if (verdict.kind === 'learn again') seen = { ...seen, claim: 'unknown' }
+    if (verdict.kind === 'learn again') progress = { ...progress, page1Complete: 'unknown' }
     else if (verdict.kind === 'probe')
-      seen = { ...seen, found: { narrower: pages.hides === true ? 'hidden' : 'nothing new' } }
+      progress = { ...progress, probes: { narrower: pages.hides === true ? 'hidden' : 'nothing new' } }
     else if (verdict.kind === 'read' && verdict.what === 'page 2') {
       const { second } = pages
       if (second === 'refused') walk.saw({ pageNumber: 2, rowCount: 0, keys: [], refusal: REFUSAL })
       else
         walk.saw({ pageNumber: 2, rowCount: second.length, keys: second, isRepeat: second === pages.first && rows > 0 })
-      seen = { ...seen, stage: 'page 2' }
-    } else return { claim, concluded: conclusions[verdict.kind] ?? verdict.kind, verdict, profile }
+      progress = { ...progress, readUpTo: 'page 2' }
+    } else return { page1Complete, concluded: conclusions[verdict.kind] ?? verdict.kind, verdict, profile }
   }
 }
 
@@ -109,7 +116,7 @@ const questions = fc.record({
 
 const afterAll = (service: Service, asked: readonly Question[]): PagingProfile =>
   asked.reduce<PagingProfile>(
-    (profile, each) => ({ ...read(pagesOf(service, each), each, profile).profile, longestOfRun: 0 }),
+    (profile, each) => ({ ...read(pagesOf(service, each), each, profile).profile, longestPageRowsOfRun: 0 }),
     NUMBERED,
   )
 
@@ -134,10 +141,10 @@ describe('the first page of a bare array', () => {
         const isUnpaged = service.behind === 'first again'
         const mayCut = asked.mayCut || isUnpaged
         const more = { ...asked, mayCut, doubts: true, rows: lowered.cutsAt + 1 + asked.rows }
-        const { concluded, claim, profile } = read(pagesOf(lowered, more), more, known)
+        const { concluded, page1Complete, profile } = read(pagesOf(lowered, more), more, known)
         expect(concluded).not.toBe('all')
         const learnt = { fullPageRows: lowered.cutsAt, longestPageRows: lowered.cutsAt }
-        if (claim === 'all unless clamped' && !isUnpaged) expect(profile).toMatchObject(learnt)
+        if (page1Complete === 'unless clamped' && !isUnpaged) expect(profile).toMatchObject(learnt)
       }),
     )
   })
@@ -156,8 +163,11 @@ describe('the first page of a bare array', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 39 }), fc.integer({ min: 1, max: 40 }), (rows, more) => {
         const first = { rows, rowsSent: rows, rowsAsked: 40 }
-        const known = sawPage(sawFullPage(UNKNOWN_PAGING, rows + more), rows + more)
-        expect([claimOf(known, first, true), claimOf(known, first, false)]).toEqual(['all', 'all'])
+        const known = withPage(withFullPage(UNKNOWN_PAGING, rows + more), rows + more)
+        expect([completenessOfPage1(known, first, true), completenessOfPage1(known, first, false)]).toEqual([
+          'certain',
+          'certain',
+        ])
       }),
     )
   })
@@ -208,16 +218,32 @@ describe('two pages of a bare array that prove nothing', () => {
 
 describe('a first walk over old rows of an envelope', () => {
   const span = { since: 0 as Instant, until: 1_000 as Instant }
-  const terms = { answer: 'envelope', keyed: true, pageSize: 10, loadRowsMax: 1e6, walkAttemptsMax: 4 } as const
+  const settings = { answer: 'envelope', keyed: true, pageSize: 10, loadRowsMax: 1e6, walkAttemptsMax: 4 } as const
 
   /** Judges a walk that has read the pages; each page has its keys and the total at its moment. */
-  function judgeWalk(pages: readonly { keys: readonly number[]; totalCount: number }[], slice: Partial<Case['slice']>) {
+  function judgeWalk(
+    pages: readonly { keys: readonly number[]; totalCount: number }[],
+    slice: Partial<SliceState['slice']>,
+  ) {
     const walk = new Walk({ keyed: true, rowsAsked: 10, usualPageSize: 10 })
     for (const [n, page] of pages.entries()) walk.saw({ pageNumber: n + 1, rowCount: page.keys.length, ...page })
-    const seen: Evidence = { stage: 'the end', attempt: 1, walk, claim: 'unknown', sentNumber: 1, found: {} }
+    const progress: SliceProgress = {
+      readUpTo: 'the end',
+      attempt: 1,
+      walk,
+      page1Complete: 'unknown',
+      firstNumberRequested: 1,
+      probes: {},
+    }
     const policy = { cuts: 'freely', checksProfile: true } as const
-    const times = { youngFrom: 2_000 as Instant, floor: 0 as Instant }
-    return judge({ profile: NUMBERED, slice: { span, ...slice }, policy, terms: { ...terms, ...times }, seen }).verdict
+    const times = { youngFrom: 2_000 as Instant, start: 0 as Instant }
+    return judge({
+      profile: NUMBERED,
+      slice: { span, ...slice },
+      policy,
+      settings: { ...settings, ...times },
+      ...progress,
+    }).verdict
   }
 
   it('is never proven if its total changes: its span is cut, and all parts are read again', () => {
@@ -236,14 +262,14 @@ describe('a first walk over old rows of an envelope', () => {
     )
   })
 
-  it('is cut if a key is returned twice, but is read again if it has a heap or every page is page 1', () => {
+  it('is cut if a key is returned twice, but is read again if it has a crowded instant or every page is page 1', () => {
     const moved = [
       { keys: keysFrom(0, 10), totalCount: 25 },
       { keys: keysFrom(9, 10), totalCount: 25 },
     ]
     const unpaged = moved.map((page) => ({ ...page, keys: keysFrom(0, 10) }))
     expect(judgeWalk(moved, {}).kind).toBe('cut')
-    expect(judgeWalk(moved, { heap: 'somewhere' }).kind).toBe('read again')
+    expect(judgeWalk(moved, { crowdedInstant: 'somewhere' }).kind).toBe('read again')
     expect(judgeWalk(unpaged, {}).kind).toBe('read again')
   })
 })

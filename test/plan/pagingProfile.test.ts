@@ -3,15 +3,15 @@
  */
 import { describe, expect, it } from 'vitest'
 import {
-  claimOf,
+  completenessOfPage1,
   isSurelyLastPage,
   isFullPage,
   mayBeUnpaged,
   UNKNOWN_PAGING,
   rowsAPage,
-  sawFullPage,
-  sawLastPage,
-  sawPage,
+  withFullPage,
+  withLastPage,
+  withPage,
 } from '../../src/plan/pagingProfile.ts'
 
 describe('while nothing is known', () => {
@@ -28,7 +28,7 @@ describe('while nothing is known', () => {
 })
 
 describe('after a short page that another one followed', () => {
-  const known = sawFullPage(sawLastPage(UNKNOWN_PAGING, 40), 3)
+  const known = withFullPage(withLastPage(UNKNOWN_PAGING, 40), 3)
 
   it('no response of as many rows is taken for the last', () => {
     expect([2, 3, 39].map((rows) => isSurelyLastPage(known, rows, 50))).toEqual([true, false, false])
@@ -43,13 +43,13 @@ describe('after a short page that another one followed', () => {
   })
 
   it('a longer response that was whole before is no evidence that a response of as many rows is whole', () => {
-    expect(sawFullPage({ ...UNKNOWN_PAGING, wholeRows: 60 }, 3).wholeRows).toBe(3)
-    expect(sawFullPage({ ...UNKNOWN_PAGING, wholeRows: 2 }, 3).wholeRows).toBe(2)
+    expect(withFullPage({ ...UNKNOWN_PAGING, longestProvenPageRows: 60 }, 3).longestProvenPageRows).toBe(3)
+    expect(withFullPage({ ...UNKNOWN_PAGING, longestProvenPageRows: 2 }, 3).longestProvenPageRows).toBe(2)
   })
 })
 
 describe('after a page longer than was asked for that another one followed', () => {
-  const known = sawFullPage(UNKNOWN_PAGING, 100)
+  const known = withFullPage(UNKNOWN_PAGING, 100)
 
   it('no response of as many rows as are asked for is taken for the last: the service may go back to that', () => {
     expect([49, 50, 99, 100, 101].map((rows) => isSurelyLastPage(known, rows, 50))).toEqual([
@@ -77,8 +77,8 @@ it('what was learnt is checked where no page of the run is longer, but not for a
     [60, 61],
   ] as const
   const claims = lengths.map(([rows, longest]) => {
-    const profile = sawPage(sawFullPage(UNKNOWN_PAGING, 100), longest)
-    return claimOf(profile, { rows, rowsSent: rows, rowsAsked: 500 }, true)
+    const profile = withPage(withFullPage(UNKNOWN_PAGING, 100), longest)
+    return completenessOfPage1(profile, { rows, rowsSent: rows, rowsAsked: 500 }, true)
   })
-  expect(claims).toEqual(['all', 'all', 'all unless clamped', 'all unless clamped', 'all'])
+  expect(claims).toEqual(['certain', 'certain', 'unless clamped', 'unless clamped', 'certain'])
 })

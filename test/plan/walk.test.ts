@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest'
 import {
   isSurelyLastPage,
   UNKNOWN_PAGING,
-  sawFullPage,
-  sawLastPage,
-  surelyLastBelow,
+  withFullPage,
+  withLastPage,
+  lastPageLimit,
 } from '../../src/plan/pagingProfile.ts'
 import { Walk } from '../../src/plan/walk.ts'
 
@@ -99,10 +99,10 @@ describe('a walk', () => {
   it('counts rows without a key one by one', () => {
     const state = aWalk(true)
     state.saw({ pageNumber: 1, rowCount: 3, keys: [1], totalCount: 3 })
-    expect([state.distinct, state.meetsTotal, state.freshOnLastPage]).toEqual([3, true, 3])
+    expect([state.distinct, state.meetsTotal, state.latestNewRows]).toEqual([3, true, 3])
     const keyless = aWalk(false)
     keyless.saw({ pageNumber: 1, rowCount: 3, keys: [], totalCount: 3 })
-    expect([keyless.distinct, keyless.meetsTotal, keyless.freshOnLastPage]).toEqual([3, true, 3])
+    expect([keyless.distinct, keyless.meetsTotal, keyless.latestNewRows]).toEqual([3, true, 3])
   })
 
   it('knows how much of the last page was new, whatever order pages come in', () => {
@@ -110,9 +110,9 @@ describe('a walk', () => {
     state.saw({ pageNumber: 1, rowCount: 2, keys: [1, 2] })
     state.saw({ pageNumber: 3, rowCount: 1, keys: [5] })
     state.saw({ pageNumber: 2, rowCount: 2, keys: [2, 4] })
-    expect([state.freshOnLastPage, state.repeats, state.lastRows, state.firstRows]).toEqual([1, 1, 1, 2])
+    expect([state.latestNewRows, state.repeats, state.lastRows, state.firstRows]).toEqual([1, 1, 1, 2])
     state.saw({ pageNumber: 4, rowCount: 0, keys: [] })
-    expect([state.freshOnLastPage, state.lastRows]).toEqual([0, 0])
+    expect([state.latestNewRows, state.lastRows]).toEqual([0, 0])
   })
 
   it('agrees with another that brought the same keys, in any order and cut in any way, and with no other', () => {
@@ -132,9 +132,9 @@ describe('the page sizes seen', () => {
     expect(isSurelyLastPage(UNKNOWN_PAGING, 0, 500)).toBe(true)
     expect(isSurelyLastPage(UNKNOWN_PAGING, 5, 500)).toBe(false)
     expect(isSurelyLastPage(UNKNOWN_PAGING, 501, 500)).toBe(false)
-    const full = sawFullPage(UNKNOWN_PAGING, 100)
+    const full = withFullPage(UNKNOWN_PAGING, 100)
     expect([isSurelyLastPage(full, 99, 500), isSurelyLastPage(full, 100, 500)]).toEqual([true, false])
-    const shorter = sawFullPage(full, 40)
+    const shorter = withFullPage(full, 40)
     expect([isSurelyLastPage(shorter, 39, 500), isSurelyLastPage(shorter, 40, 500)]).toEqual([true, false])
   })
 
@@ -142,12 +142,12 @@ describe('the page sizes seen', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.boolean(), fc.nat(500)), { maxLength: 20 }), (pages) => {
         const known = pages.reduce(
-          (sizes, [followed, rows]) => (followed ? sawFullPage : sawLastPage)(sizes, rows),
+          (sizes, [followed, rows]) => (followed ? withFullPage : withLastPage)(sizes, rows),
           UNKNOWN_PAGING,
         )
         const followed = pages.filter(([isFollowed]) => isFollowed).map(([, rows]) => rows)
         const largest = Math.max(0, ...pages.map(([, rows]) => rows))
-        expect(surelyLastBelow(known)).toBe(followed.length === 0 ? largest : Math.min(...followed))
+        expect(lastPageLimit(known)).toBe(followed.length === 0 ? largest : Math.min(...followed))
       }),
     )
   })

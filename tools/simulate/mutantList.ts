@@ -73,29 +73,29 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a short page counts as the last one',
     file: 'src/plan/pagingProfile.ts',
     from: `  if (!isSurelyLastPage(profile, rows, rowsAsked)) return 'unknown'
-  const mayBeClamped = rowsSent >= rowsAsked * CLAMP_SHARE_MIN && rowsSent >= profile.longestOfRun
-  return checks && mayBeClamped ? 'all unless clamped' : 'all'`,
-    to: "  return rows === rowsAsked ? 'unknown' : 'all'",
+  const mayBeClamped = rowsSent >= rowsAsked * CLAMP_SHARE_MIN && rowsSent >= profile.longestPageRowsOfRun
+  return checks && mayBeClamped ? 'unless clamped' : 'certain'`,
+    to: "  return rows === rowsAsked ? 'unknown' : 'certain'",
   },
   {
     name: 'the total is ignored',
     file: 'src/plan/judge.ts',
-    from: '({ profile, seen: { walk } }) => walk.meetsTotal && !walk.endsFull(profile) &&',
-    to: '({ terms, seen: { walk } }) => walk.firstRows < terms.pageSize &&',
+    from: '({ profile, walk }) => walk.meetsTotal && !walk.endsFull(profile) &&',
+    to: '({ settings, walk }) => walk.firstRows < settings.pageSize &&',
   },
   {
     name: 'one walk is proof enough',
-    file: 'src/plan/caseFacts.ts',
-    from: `  walk.isWhole(profile) &&
-  previous.isWhole(profile) &&
+    file: 'src/plan/sliceFacts.ts',
+    from: `  walk.endedWithoutRepeats(profile) &&
+  previous.endedWithoutRepeats(profile) &&
   walk.agreesWith(previous)`,
     to: '  walk.rows >= 0 && profile !== undefined',
   },
   {
     name: 'every bare array is read from page 1',
     file: 'src/plan/judge.ts',
-    from: "return facts.isArrayUpToPage2(c) && c.terms.answer === 'array' && isUnknown &&",
-    to: "return facts.isArrayUpToPage2(c) && c.terms.answer === 'array' && isUnknown && !c.terms.keyed &&",
+    from: "return facts.isArrayUpToPage2(state) && state.settings.answer === 'array' && isUnknown &&",
+    to: "return facts.isArrayUpToPage2(state) && state.settings.answer === 'array' && isUnknown && !state.settings.keyed &&",
   },
   {
     name: 'a refused page is a failure',
@@ -106,8 +106,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'young spans are counted by their last page too',
     file: 'src/plan/judge.ts',
-    from: 'c.terms.keyed && facts.isOld(c) && c.slice.mayCount === true',
-    to: 'c.terms.keyed && c.slice.span !== undefined && c.slice.mayCount === true',
+    from: 'state.settings.keyed && facts.isOld(state) && state.slice.mayCount === true',
+    to: 'state.settings.keyed && state.slice.span !== undefined && state.slice.mayCount === true',
   },
   {
     name: 'pages from before the last one was found count as read',
@@ -120,9 +120,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'fewer rows than the pages up to the last one have room for are enough',
     needs: 'unstableOrder',
-    file: 'src/plan/caseFacts.ts',
-    from: 'counted.hasExactly(total) &&',
-    to: 'counted.distinct <= total &&',
+    file: 'src/plan/sliceFacts.ts',
+    from: 'backwardWalk.hasExactly(total) &&',
+    to: 'backwardWalk.distinct <= total &&',
   },
   {
     name: 'the last page is not read again after the pages before it',
@@ -302,7 +302,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'of a span in which rows moved, only the first part is read',
     needs: 'deleteWhileReading',
-    file: 'src/plan/caseFacts.ts',
+    file: 'src/plan/sliceFacts.ts',
     from: 'parts: pagesEach === undefined ? splitByTotal(span, total, total / 2) : undefined',
     to: 'parts: splitByTotal(span, total, total / 2).slice(0, 1)',
   },
@@ -310,8 +310,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a page that is returned again counts as all rows',
     needs: 'pageNumberIgnored',
     file: 'src/plan/judge.ts',
-    from: 'facts.mayHideRows(c) && c.seen.found.narrower === undefined &&',
-    to: "facts.mayHideRows(c) && c.seen.found.narrower === 'moved' &&",
+    from: 'facts.mayHideRows(state) && state.probes.narrower === undefined &&',
+    to: "facts.mayHideRows(state) && state.probes.narrower === 'moved' &&",
   },
   {
     name: 'page 0 is not requested after page 1 was refused',

@@ -205,24 +205,24 @@ class Trail {
   }
 
   async #proveTrail(due: DueRecord, record: RecordParameters): Promise<void> {
-    const { settings, observe } = this.#context
+    const { limits } = this.#context.settings
     const report = this.#declaration
-    const { pageSize, expand, overlapMs, settleMs, start: floor } = this.#config
+    const { pageSize, expand, overlapMs, settleMs, start } = this.#config
     const clock = await serviceClock(this.#context, report, { record })
     const window = nextWindow(this.#previousWindow(due), clock, { ...this.#config, sinceRequired: true })
-    const span = { since: window.since ?? floor, until: window.until }
+    const span = { since: window.since ?? start, until: window.until }
     const profile = { ...UNKNOWN_PAGING, firstNumber: this.#firstNumber }
     const plan = { report, pageSize, catalog: this.#intake.catalog, profile }
     const pages = new PageSource(this.#context, plan)
     const { answer } = report
     const { keyed } = pages
-    const terms = { answer, keyed, pageSize, youngFrom: youngFrom(clock, overlapMs), floor, ...settings.limits }
+    const settings = { answer, keyed, pageSize, youngFrom: youngFrom(clock, overlapMs), start, ...limits }
     // Keeps the entries in memory until they are proven complete. Otherwise a load could contain half a trail.
     let entries: FetchedPage[] = []
     const sink = { add: async (page: FetchedPage) => void entries.push(page), drop: async () => void (entries = []) }
     const question = { expand, filters: {}, record }
-    const source = { pages, question, axis: 'window', policy: WALK_POLICIES.audit, terms, concurrency: 1 } as const
-    const proven = await proveSlice({ ...source, rows: sink, observe }, { span })
+    const source = { pages, question, axis: 'window', policy: WALK_POLICIES.audit, settings, concurrency: 1 } as const
+    const proven = await proveSlice({ ...source, rows: sink, observe: this.#context.observe }, { span })
     assert(proven.kind === 'proven', 'a walk that is never cut ends proven or in an error')
     this.#isAnyRead = true
     this.#firstNumber ??= pages.profile.firstNumber

@@ -81,9 +81,9 @@ export class Difference {
     const texts = new Set(missing.flatMap((key) => stamps.get(key) ?? []))
     const rowsThere = [...stamps.values()].filter(([text = '']) => texts.has(text)).length
     const pageRows = rowsAPage(this.pages.profile, this.pages.pageSize)
-    const isHeap = rowsThere > (spans.length * pageRows) / 2
+    const isCrowded = rowsThere > (spans.length * pageRows) / 2
     // Skips the check if many rows share these times, or if it needs more requests than the slice has pages.
-    if (isHeap || 2 * spans.length > slice.rows / pageRows) return missing
+    if (isCrowded || 2 * spans.length > slice.rows / pageRows) return missing
     const without = await this.#slices(spans)
     const last = collectStamps(this.#plan.declaration)
     await this.#slices(spans, { withDeleted: last })
@@ -98,12 +98,12 @@ export class Difference {
   ): Promise<ProvenSlice[]> {
     const first = this.#first
     const pages = this.pages
-    pages.profile = { ...first.pages.profile, longestOfRun: pages.profile.longestOfRun }
+    pages.profile = { ...first.pages.profile, longestPageRowsOfRun: pages.profile.longestPageRowsOfRun }
     const question = this.#question(withDeleted !== undefined)
     const source = { ...first, pages, question, axis: 'window', rows: withDeleted } as const
     const slices: ProvenSlice[] = []
     for await (const slice of provenSlices(source, spans, rowsExpected)) slices.push(slice)
-    first.pages.profile = { ...pages.profile, longestOfRun: first.pages.profile.longestOfRun }
+    first.pages.profile = { ...pages.profile, longestPageRowsOfRun: first.pages.profile.longestPageRowsOfRun }
     return slices
   }
 

@@ -3,7 +3,7 @@ import type { Declaration } from '../../../schema/report.ts'
 import { wireKey } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
 import { earliest, type Instant, parseInstant } from '../../instant.ts'
-import { type PagingProfile, sawLastPage, sawPage } from '../../plan/pagingProfile.ts'
+import { type PagingProfile, withLastPage, withPage } from '../../plan/pagingProfile.ts'
 import { bodyOf, pathOf, type Question } from '../../plan/question.ts'
 import type { ObjectCatalog } from '../../staging/catalog.ts'
 import { MalformedJson } from '../../staging/jsonBytes.ts'
@@ -22,8 +22,8 @@ export interface PagePlan {
 
 export interface FetchedPage {
   readonly number: number
-  /** The page number in the request. If the service counts pages from 0, it is one less than `number`. */
-  readonly sent: number
+  /** The page number in the request: `number - 1` if the service counts pages from 0. */
+  readonly requestedNumber: number
   readonly page: ScannedPage
   readonly servedAt: Instant
   readonly askedAt: Instant
@@ -66,7 +66,7 @@ export class PageSource {
 
   /** Reads a page. `number` counts from 1, even if the service counts from 0. Throws WALK_TOO_LONG, BOUNDS_IGNORED. */
   async read(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
-    return { ...(await this.readSent(question, this.#sent(number), size)), number }
+    return { ...(await this.readExactNumber(question, this.#requestedNumber(number), size)), number }
   }
 
   /** Reads the first page. If the service refuses its number, tries the other possible number (0 or 1). */
@@ -82,8 +82,8 @@ export class PageSource {
     })
   }
 
-  /** Requests the page with exactly the number `sent`, even if the service counts from 0. Throws as `read` does. */
-  async readSent(question: Question, sent: number, size = this.pageSize): Promise<FetchedPage> {
+  /** Requests the page with exactly this number, even if the service counts from 0. Throws as `read` does. */
+  async readExactNumber(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
     const { report } = this
     this.#checkLength()
     if (this.pages >= PAGES_BEFORE_TEST && !this.#hasTestedBounds) await this.#testBounds(question)
@@ -91,14 +91,14 @@ export class PageSource {
     const request = {
       report: report.name,
       path: pathOf(report, question),
-      body: bodyOf(report, question, { number: sent, size }),
+      body: bodyOf(report, question, { number, size }),
       scope: report.scope,
       // A 403 for an audit report concerns only the requested record (spec §7).
       forbids: report.perRecord === undefined ? ('report' as const) : ('request' as const),
       priority,
       parse: (bytes: Buffer) => this.#parse(bytes),
     }
-    const answer = await observe({ what: 'page', report: report.name, facts: { page: sent } }, async (note) => {
+    const answer = await observe({ what: 'page', report: report.name, facts: { page: number } }, async (note) => {
       const read = await client.read(request, signal)
       note({ rows: read.value.rowCount, bytes: read.bytes })
       return read
@@ -107,7 +107,7 @@ export class PageSource {
     this.#learn(answer.value, size)
     this.firstServedAt = earliest(this.firstServedAt ?? answer.servedAt, answer.servedAt)
     const { servedAt, askedAt } = answer
-    return { number: sent, sent, page: answer.value, servedAt, askedAt }
+    return { number, requestedNumber: number, page: answer.value, servedAt, askedAt }
   }
 
   /** Reads a page after the first. If the service refuses the page, returns an empty page with the refusal. */
@@ -118,17 +118,18 @@ export class PageSource {
       if (!isRefusal(error)) throw error
       this.pages += 1
       const servedAt = this.firstServedAt ?? this.#context.clock.now()
-      return { number, sent: this.#sent(number), page: EMPTY_PAGE, servedAt, askedAt: servedAt, refusal: error }
+      const requestedNumber = this.#requestedNumber(number)
+      return { number, requestedNumber, page: EMPTY_PAGE, servedAt, askedAt: servedAt, refusal: error }
     }
   }
 
-  #sent(number: number): number {
+  #requestedNumber(number: number): number {
     return number - 1 + (this.profile.firstNumber ?? 1)
   }
 
   #learn({ rowCount, envelope }: ScannedPage, size: number): void {
-    if (size === this.pageSize) this.profile = sawPage(this.profile, rowCount)
-    if (envelope.totalCount !== undefined) this.profile = sawLastPage(this.profile, Math.min(rowCount, this.pageSize))
+    if (size === this.pageSize) this.profile = withPage(this.profile, rowCount)
+    if (envelope.totalCount !== undefined) this.profile = withLastPage(this.profile, Math.min(rowCount, this.pageSize))
   }
 
   async #testBounds(question: Question): Promise<void> {

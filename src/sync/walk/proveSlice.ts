@@ -2,12 +2,12 @@
 import { SyncError } from '../../errors.ts'
 import { formatInstant } from '../../instant.ts'
 import { unobserved } from '../../observe.ts'
-import { countedParts } from '../../plan/caseFacts.ts'
+import { countedParts } from '../../plan/sliceFacts.ts'
 import { judge } from '../../plan/judge.ts'
-import type { Case, Evidence, Findings, PageOrder, ProbeName, Slice } from '../../plan/slice.ts'
-import { claimOf } from '../../plan/pagingProfile.ts'
+import type { SliceState, SliceProgress, ProbeResults, PageOrder, ProbeName, Slice } from '../../plan/slice.ts'
+import { completenessOfPage1 } from '../../plan/pagingProfile.ts'
 import type { KeySet } from '../../plan/keySet.ts'
-import type { Overfull } from '../../plan/spanQueue.ts'
+import type { CutPlan } from '../../plan/spanQueue.ts'
 import type { Span } from '../../plan/spans.ts'
 import type { Proof, Walk } from '../../plan/walk.ts'
 import type { ScannedPage } from '../../staging/scanPage.ts'
@@ -27,7 +27,7 @@ export interface ProvenRows {
 
 export interface CutSlice {
   readonly kind: 'cut'
-  readonly overfull: Omit<Overfull, 'stamps'>
+  readonly plan: Omit<CutPlan, 'stamps'>
   readonly pages: readonly ScannedPage[]
 }
 
@@ -47,7 +47,7 @@ export function proveSlice(source: SliceSource, slice: Slice): Promise<ProvenRow
 async function followVerdicts(reading: SliceReading): Promise<ProvenRows | CutSlice> {
   const { pages } = reading.source
   for (;;) {
-    const { verdict, profile } = judge(reading.case)
+    const { verdict, profile } = judge(reading.state)
     pages.profile = profile
     switch (verdict.kind) {
       case 'proven': {
@@ -58,7 +58,7 @@ async function followVerdicts(reading: SliceReading): Promise<ProvenRows | CutSl
       case 'cut': {
         await reading.drop()
         const samples = reading.firstPages.slice(0, verdict.samples).map(({ page }) => page)
-        return { kind: 'cut', overfull: { ...verdict.how, pageRows: reading.seen.walk.pageRows }, pages: samples }
+        return { kind: 'cut', plan: { ...verdict.how, pageRows: reading.progress.walk.pageRows }, pages: samples }
       }
       case 'read':
         await reading.read(verdict.what)
@@ -70,10 +70,10 @@ async function followVerdicts(reading: SliceReading): Promise<ProvenRows | CutSl
         await reading.probe(verdict.what)
         break
       case 'learn again':
-        reading.seen = { ...reading.seen, claim: 'unknown' }
+        reading.progress = { ...reading.progress, page1Complete: 'unknown' }
         break
       case 'give up':
-        throw unstableError(reading.case, pages.report.name, verdict.why)
+        throw unstableError(reading.state, pages.report.name, verdict.why)
     }
   }
 }
@@ -82,7 +82,7 @@ async function followVerdicts(reading: SliceReading): Promise<ProvenRows | CutSl
 class SliceReading {
   readonly source: SliceSource
   readonly slice: Slice
-  seen: Evidence
+  progress: SliceProgress
   firstPages: FetchedPage[]
   #walk: PageWalk
   #isInMemory = true
@@ -99,17 +99,18 @@ class SliceReading {
     this.slice = slice
     this.firstPages = [first]
     this.#walk = walk
-    this.seen = this.#begun({ walk, first })
+    this.progress = this.#begun({ walk, first })
   }
 
-  get case(): Case {
-    const { source, slice, seen } = this
-    return { profile: source.pages.profile, slice, policy: source.policy, terms: source.terms, seen }
+  get state(): SliceState {
+    const { source, slice, progress } = this
+    const { pages, policy, settings } = source
+    return { profile: pages.profile, slice, policy, settings, ...progress }
   }
 
   async keepPage1(walk: Walk): Promise<void> {
     const [first] = this.firstPages
-    if (this.#isInMemory && walk === this.seen.walk && first !== undefined) await this.source.rows?.add(first)
+    if (this.#isInMemory && walk === this.progress.walk && first !== undefined) await this.source.rows?.add(first)
   }
 
   async drop(): Promise<void> {
@@ -120,7 +121,7 @@ class SliceReading {
     const walk = this.#walk
     if (order === 'page 2') {
       this.firstPages.push(await walk.page(2))
-      this.seen = { ...this.seen, stage: 'page 2' }
+      this.progress = { ...this.progress, readUpTo: 'page 2' }
     } else if (order === 'last page to first') {
       await this.#walkBack()
     } else {
@@ -129,39 +130,46 @@ class SliceReading {
       for (const page of this.firstPages) await this.source.rows?.add(page)
       this.#isInMemory = false
       await (order === 'to the end' ? walk.toTheEnd(3) : walk.pagesOfTotal(order === 'until a row moves'))
-      this.seen = { ...this.seen, stage: 'the end' }
+      this.progress = { ...this.progress, readUpTo: 'the end' }
     }
   }
 
   async readAgain({ attempt, rowsAsked }: { readonly attempt: number; readonly rowsAsked: number }): Promise<void> {
     await this.drop()
-    const { source, slice, seen } = this
+    const { source, slice, progress } = this
     const walk = new PageWalk(source, slice.span, rowsAsked)
-    const isLarger = rowsAsked > source.terms.pageSize
+    const isLarger = rowsAsked > source.settings.pageSize
     const first = await (isLarger ? walk.page(1).catch(undefinedIfRefused) : walk.page(1))
     if (first === undefined) {
-      this.seen = { ...seen, stage: 'the end', isRefused: true }
+      this.progress = { ...progress, readUpTo: 'the end', isLargePageRefused: true }
       return
     }
     this.#walk = walk
     this.firstPages = [first]
     this.#isInMemory = attempt === 1
-    this.seen = this.#begun({ walk, first })
+    this.progress = this.#begun({ walk, first })
     if (attempt === 1) return
     await source.rows?.add(first)
     await walk.toTheEnd(2)
-    this.seen = { ...this.seen, stage: 'the end', attempt, previous: seen.walk }
+    this.progress = { ...this.progress, readUpTo: 'the end', attempt, previous: progress.walk }
   }
 
   async probe(what: ProbeName): Promise<void> {
-    this.seen = { ...this.seen, found: { ...this.seen.found, ...(await this.#finding(what)) } }
+    this.progress = { ...this.progress, probes: { ...this.progress.probes, ...(await this.#resultOf(what)) } }
   }
 
-  #begun({ walk: { walk }, first }: BegunWalk): Evidence {
-    const { pages, policy, terms } = this.source
-    const page = { rows: walk.firstRows, rowsSent: first.page.rowCount, rowsAsked: terms.pageSize }
-    const claim = claimOf(pages.profile, page, policy.checksProfile)
-    return { stage: 'page 1', attempt: 1, walk, claim, sentNumber: first.sent, found: {} }
+  #begun({ walk: { walk }, first }: BegunWalk): SliceProgress {
+    const { pages, policy, settings } = this.source
+    const page = { rows: walk.firstRows, rowsSent: first.page.rowCount, rowsAsked: settings.pageSize }
+    const page1Complete = completenessOfPage1(pages.profile, page, policy.checksProfile)
+    return {
+      readUpTo: 'page 1',
+      attempt: 1,
+      walk,
+      page1Complete,
+      firstNumberRequested: first.requestedNumber,
+      probes: {},
+    }
   }
 
   /** Reads all pages, last page first. A full last page is read again: the proof needs a read after the empty page. */
@@ -174,11 +182,11 @@ class SliceReading {
       await source.rows?.add(last.page)
     }
     await walk.back(last.isShort ? last.number - 1 : last.number)
-    this.seen = { ...this.seen, found: { ...this.seen.found, counted: walk.walk } }
+    this.progress = { ...this.progress, backwardWalk: walk.walk }
   }
 
-  async #finding(what: ProbeName): Promise<Findings> {
-    const { source, slice, seen } = this
+  async #resultOf(what: ProbeName): Promise<ProbeResults> {
+    const { source, slice, progress } = this
     const [first] = this.firstPages as [FetchedPage]
     const { lastWithRows = first } = this.#walk
     const probed = { source, slice: { ...slice, span: slice.span as Span }, first }
@@ -187,23 +195,25 @@ class SliceReading {
         this.#learnNumber(await probeFirstNumber(source, slice.span, first))
         return { firstNumber: 'asked' }
       case 'page 0': {
-        const number = await probePageZero(source, slice.span, seen.walk)
+        const number = await probePageZero(source, slice.span, progress.walk)
         this.#learnNumber(number)
         return { pageZero: number === undefined ? 'unclear' : 'asked' }
       }
       case 'last page': {
         const lastPage = await probeLastPage(probed, this.#walk)
-        if (lastPage !== undefined && 'page' in lastPage) this.#last = lastPage
-        return { lastPage: lastPage ?? 'not found' }
+        if (lastPage === undefined) return { lastPage: 'not found' }
+        if ('parts' in lastPage) return { lastPage: 'not found', loadParts: lastPage }
+        this.#last = lastPage
+        return { lastPage }
       }
       case 'rows that were not counted':
-        return { hidden: await probeUncounted(probed, this.#last as FoundPage, seen.found.counted as Walk) }
+        return { hasMissedRows: await probeUncounted(probed, this.#last as FoundPage, progress.backwardWalk as Walk) }
       case 'narrower spans':
-        return { narrower: await probeNarrower(probed, seen.walk) }
+        return { narrower: await probeNarrower(probed, progress.walk) }
       case 'entries outside':
-        return { hidden: await probeOutside(source, probed.slice.span, [first, lastWithRows]) }
+        return { hasMissedRows: await probeOutside(source, probed.slice.span, [first, lastWithRows]) }
       default:
-        return { partTotals: await probePartTotals(probed, countedParts(this.case), seen.walk.leastTotal) }
+        return { partTotals: await probePartTotals(probed, countedParts(this.state), progress.walk.leastTotal) }
     }
   }
 
@@ -218,7 +228,7 @@ interface BegunWalk {
   readonly first: FetchedPage
 }
 
-function unstableError({ slice: { span }, terms, seen: { walk } }: Case, report: string, reason?: string): SyncError {
+function unstableError({ slice: { span }, settings, walk }: SliceState, report: string, reason?: string): SyncError {
   const { repeats, rows, totalCount: total } = walk
   const where =
     span === undefined
@@ -227,11 +237,11 @@ function unstableError({ slice: { span }, terms, seen: { walk } }: Case, report:
   const moved = repeats > 0 ? `${repeats} rows were returned twice` : 'each walk returned other rows'
   const what =
     reason === undefined
-      ? `${terms.walkAttemptsMax} walks over ${where} did not agree: ${moved}`
+      ? `${settings.walkAttemptsMax} walks over ${where} did not agree: ${moved}`
       : `a walk over ${where} is incomplete: ${reason}`
   return new SyncError('WALK_UNSTABLE', what, {
     report,
     cure: 'Rows move faster than they can be read, or the service ignores pageNumber, or it ends its pages too early. The next run tries again. With a larger page_size, more rows fit into one response.',
-    data: { walks: terms.walkAttemptsMax, rows, total, repeats },
+    data: { walks: settings.walkAttemptsMax, rows, total, repeats },
   })
 }

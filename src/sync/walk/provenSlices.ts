@@ -19,23 +19,28 @@ const HISTORY_RATIO = 100
 
 /** Yields each slice once it is proven complete. `rowsExpected` is the number of rows that an earlier read returned. */
 export async function* provenSlices(source: SliceSource, spans: readonly Span[], rowsExpected?: number) {
-  const { terms, pages } = source
-  const parts = terms.answer === 'array' ? spans.flatMap((span) => cutOffOld(span, terms.youngFrom)) : spans
+  const { settings, pages } = source
+  const parts = settings.answer === 'array' ? spans.flatMap((span) => cutOffOld(span, settings.youngFrom)) : spans
   const pageRows = rowsAPage(pages.profile, pages.pageSize)
-  const queue = new SpanQueue(parts, { pageRows, wholeUntil: terms.youngFrom })
+  const queue = new SpanQueue(parts, { pageRows, wholeUntil: settings.youngFrom })
   for (let span = queue.next(); span !== undefined; span = queue.next()) {
-    const heap = queue.endsInHeap ? 'at its end' : queue.seemsHeap(span) ? 'somewhere' : undefined
-    const slice: Slice = { span, heap, mayCount: queue.leavesWhole, rowsExpected: queue.rowsExpected ?? rowsExpected }
+    const crowdedInstant = queue.endsCrowded ? 'at its end' : queue.seemsCrowded(span) ? 'somewhere' : undefined
+    const slice: Slice = {
+      span,
+      crowdedInstant,
+      mayCount: queue.mayCount,
+      rowsExpected: queue.rowsExpected ?? rowsExpected,
+    }
     const outcome = await proveSlice(source, slice)
     if (outcome.kind === 'proven') {
       queue.proven(span, outcome.rows, outcome.proof === 'single')
       yield { ...outcome, span }
       continue
     }
-    const { overfull } = outcome
-    const isSample = overfull.total === undefined && overfull.parts === undefined && source.axis === 'window'
+    const { plan } = outcome
+    const isSample = plan.total === undefined && plan.parts === undefined && source.axis === 'window'
     const stamps = isSample ? outcome.pages.flatMap((page) => stampsOf(pages.report, page)) : undefined
-    queue.cut(span, { ...overfull, stamps })
+    queue.cut(span, { ...plan, stamps })
   }
 }
 

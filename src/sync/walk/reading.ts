@@ -27,7 +27,7 @@ export interface ReadingPlan extends DifferencePlan {
   readonly before?: { readonly pages: number; readonly rows: number }
 }
 
-export interface SliceFacts {
+export interface ClosingFacts {
   readonly marks?: ClosedWindow['marks']
   /** The window is complete up to this time. The default is the service's clock in the run's first response. */
   readonly knownUntil?: Instant
@@ -58,18 +58,18 @@ export class Reading implements AsyncDisposable {
     this.intake = new Intake(context, { report: declaration, runId, followers, source: reason })
     const { pageSize } = config
     const pages = new PageSource(context, { report: declaration, pageSize, catalog: this.intake.catalog, profile })
-    const terms = {
+    const settings = {
       answer: declaration.answer,
       keyed: pages.keyed,
       pageSize,
       youngFrom: youngFrom(plan.window.clock, config.overlapMs),
-      floor: config.start,
+      start: config.start,
       ...limits,
     }
     const { observe } = context
     const rows = this.#sink()
     const policy: WalkPolicy = WALK_POLICIES[reason.kind]
-    this.source = { pages, question: questionOf(plan), axis: 'window', policy, terms, rows, concurrency, observe }
+    this.source = { pages, question: questionOf(plan), axis: 'window', policy, settings, rows, concurrency, observe }
     this.#difference = declaration.includeDeleted === undefined ? undefined : new Difference(context, plan, this.source)
   }
 
@@ -113,7 +113,7 @@ export class Reading implements AsyncDisposable {
   }
 
   /** Closes the slice. The next load stores the slice as proven, with the number of pages since the previous slice. */
-  async close(slice: ProvenSlice, { marks = [], knownUntil = this.knownUntil, reached }: SliceFacts = {}) {
+  async close(slice: ProvenSlice, { marks = [], knownUntil = this.knownUntil, reached }: ClosingFacts = {}) {
     const gone = await this.#difference?.goneKeys(slice, this.#unflagged)
     this.#unflagged.clear()
     const { proof, rows, totalCount, span } = slice

@@ -1,6 +1,6 @@
 /** Reads the pages of one walk over a slice and records them. src/plan/judge.ts decides what the pages prove. */
 import type { Observe } from '../../observe.ts'
-import type { WalkPolicy, WalkTerms } from '../../plan/slice.ts'
+import type { WalkPolicy, WalkSettings } from '../../plan/slice.ts'
 import type { Question } from '../../plan/question.ts'
 import type { Span } from '../../plan/spans.ts'
 import { Walk } from '../../plan/walk.ts'
@@ -22,7 +22,7 @@ export interface SliceSource {
   /** The time that requests filter by: modification (`window`) or creation. */
   readonly axis: 'window' | 'created'
   readonly policy: WalkPolicy
-  readonly terms: WalkTerms
+  readonly settings: WalkSettings
   /** Receives the rows. Undefined if only their keys are needed, as in the second read of budgets. */
   readonly rows?: RowSink | undefined
   readonly concurrency: number
@@ -43,8 +43,8 @@ export class PageWalk {
   #last: FetchedPage | undefined
   #isRepeat = false
 
-  constructor(source: SliceSource, span: Span | undefined, rowsAsked = source.terms.pageSize) {
-    const { keyed, pageSize } = source.terms
+  constructor(source: SliceSource, span: Span | undefined, rowsAsked = source.settings.pageSize) {
+    const { keyed, pageSize } = source.settings
     this.#source = source
     this.#question = questionFor(source, span)
     this.walk = new Walk({ keyed, rowsAsked, usualPageSize: pageSize })
@@ -116,20 +116,20 @@ export class PageWalk {
     if (last === undefined || number !== last.number + 1 || page.rowCount === 0) return false
     const isOneRow = page.rowCount === 1 && this.walk.firstRows === 1 && page.keys.length === 1
     if (page.rowCount !== last.page.rowCount || isOneRow) return false
-    return hasSameRows(page, last.page, this.#source.terms.keyed)
+    return hasSameRows(page, last.page, this.#source.settings.keyed)
   }
 
   /** Returns whether a page that looks like the one before is a new page. Entries without keys can look the same. */
   async #isOtherPage({ page }: FetchedPage): Promise<boolean> {
     const { walk } = this
-    const { pages, terms } = this.#source
-    if (terms.keyed || walk.rows + page.rowCount > (walk.totalCount ?? 0)) return false
+    const { pages, settings } = this.#source
+    if (settings.keyed || walk.rows + page.rowCount > (walk.totalCount ?? 0)) return false
     // Tests once whether the service respects page numbers: a page after the last must be empty.
-    if (pages.profile.behindLastPage === undefined) {
+    if (pages.profile.afterLastPage === undefined) {
       const { rowCount } = (await this.look(walk.lastPageByTotal + 1)).page
-      pages.profile = { ...pages.profile, behindLastPage: rowCount === 0 ? 'nothing' : 'rows' }
+      pages.profile = { ...pages.profile, afterLastPage: rowCount === 0 ? 'nothing' : 'rows' }
     }
-    return pages.profile.behindLastPage === 'nothing'
+    return pages.profile.afterLastPage === 'nothing'
   }
 }
 

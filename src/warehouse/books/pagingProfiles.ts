@@ -9,12 +9,12 @@ export interface PagingPlace {
   readonly profileBefore?: PagingProfile
 }
 
-type StoredProfile = Omit<PagingProfile, 'longestOfRun' | 'behindLastPage'>
+type StoredProfile = Omit<PagingProfile, 'longestPageRowsOfRun' | 'afterLastPage'>
 
 export async function pagingProfileOf(sql: Sql, { report, pageSize }: PagingPlace): Promise<PagingProfile> {
   const [stored] = await sql.cachedRows<WithNulls<StoredProfile>>(`
     SELECT full_min AS "fullPageRows", seen_max AS "longestPageRows", first_number AS "firstNumber",
-      coalesce(whole_max, 0) AS "wholeRows"
+      coalesce(whole_max, 0) AS "longestProvenPageRows"
     FROM tidemark.page_sizes WHERE report = ${text(report)} AND asked = ${pageSize}`)
   return stored === undefined ? UNKNOWN_PAGING : { ...UNKNOWN_PAGING, ...withoutNulls(stored) }
 }
@@ -24,8 +24,9 @@ export async function learnPagingProfile(sql: Sql, place: PagingPlace, learnt: P
   const { report, pageSize, profileBefore } = place
   const stored = await pagingProfileOf(sql, place)
   const isAsBefore = profileBefore !== undefined && isSameProfile(stored, profileBefore)
-  const { fullPageRows, longestPageRows, firstNumber, wholeRows } = isAsBefore ? learnt : joinProfiles(stored, learnt)
-  const learned = [pageSize, fullPageRows ?? 'NULL', longestPageRows, firstNumber ?? 'NULL', wholeRows]
+  const profile = isAsBefore ? learnt : joinProfiles(stored, learnt)
+  const { fullPageRows, longestPageRows, firstNumber, longestProvenPageRows } = profile
+  const learned = [pageSize, fullPageRows ?? 'NULL', longestPageRows, firstNumber ?? 'NULL', longestProvenPageRows]
   await sql.run(`
     DELETE FROM tidemark.page_sizes WHERE report = ${text(report)};
     INSERT INTO tidemark.page_sizes VALUES (${[text(report), ...learned].join(', ')})`)

@@ -1,7 +1,7 @@
 /** Finds out whether the service counts pages from 0 or from 1. The specification (§4, rule 2) does not define this. */
 import { type ErrorCode, SyncError } from '../../../errors.ts'
 import type { Instant } from '../../../instant.ts'
-import { loneStamp, sharedRows } from '../../../plan/firstNumber.ts'
+import { isolatedStamp, sharedRows } from '../../../plan/firstNumber.ts'
 import type { Span } from '../../../plan/spans.ts'
 import type { Walk } from '../../../plan/walk.ts'
 import { type FetchedPage, undefinedIfRefused } from '../pageSource.ts'
@@ -14,7 +14,7 @@ export async function probePageZero(source: SliceSource, span: Span | undefined,
   const zero = await pageZero(read)
   const isNone = zero === undefined || zero.page.rowCount === 0
   if (isNone || isSame(zero, await read(1))) return 1
-  return numberOf(walk, zero, source.terms.keyed)
+  return numberOf(walk, zero, source.settings.keyed)
 }
 
 /** Requests one row alone: the page that returns it is the first. Returns its number, or undefined if unclear. */
@@ -22,13 +22,13 @@ export async function probeFirstNumber(source: SliceSource, span: Span | undefin
   if (first.page.rowCount === 0) return numberOfEmpty(readerOf(source, { span }))
   const stamps = stampsOf(source.pages.report, first.page)
   for (const near of NEAR_MICROS) {
-    const at = loneStamp(stamps, near)
+    const at = isolatedStamp(stamps, near)
     const apart = at && { since: (at - near) as Instant, until: (at + near) as Instant }
     const shown = apart && (await numberByRow(readerOf(source, { span: apart }), first))
     if (shown === 'shown again') break
     if (shown !== undefined) return shown
   }
-  const again = () => source.pages.readSent(questionFor(source, span), 1)
+  const again = () => source.pages.readExactNumber(questionFor(source, span), 1)
   return numberBySmallPages(readerOf(source, { span, size: 1 }), first, again)
 }
 
@@ -37,7 +37,7 @@ type Read = (number: number) => Promise<FetchedPage>
 const readerOf =
   (source: SliceSource, { span, size }: { readonly span: Span | undefined; readonly size?: number }): Read =>
   (number) =>
-    source.pages.readSent(questionFor(source, span), number, size)
+    source.pages.readExactNumber(questionFor(source, span), number, size)
 
 /** Half the length (µs) of the window around a row's time. The larger one is for services that truncate to seconds. */
 const NEAR_MICROS = [1, 1_000_000] as const

@@ -1,5 +1,5 @@
 /** If responses have no total, finds the last page of an old span. Its number shows how many rows the span can have. */
-import type { CountedPages, Slice, WalkTerms } from '../../../plan/slice.ts'
+import type { CountedPages, Slice, WalkSettings } from '../../../plan/slice.ts'
 import { searchLastPage, type PageComparison } from '../../../plan/lastPage.ts'
 import { type Span, splitAt } from '../../../plan/spans.ts'
 import { beginningOf, edgesOf } from '../../../plan/stampSample.ts'
@@ -16,7 +16,7 @@ export interface FoundPage extends CountedPages {
 const LOAD_SHARE = 0.8
 
 /** `guess`: the page to request first. `stop`: the page to cut the span at, or undefined if one load is enough. */
-function pagesToProbe({ rowsExpected = 0 }: Slice, { loadRowsMax }: WalkTerms, pageRows: number) {
+function pagesToProbe({ rowsExpected = 0 }: Slice, { loadRowsMax }: WalkSettings, pageRows: number) {
   const behindLoad = Math.floor((LOAD_SHARE * loadRowsMax) / pageRows)
   const isLoad = behindLoad < 2 || (rowsExpected > 0 && rowsExpected <= loadRowsMax)
   const guess = Math.ceil(rowsExpected / pageRows)
@@ -31,9 +31,9 @@ export interface ProbedSlice {
 
 /** Returns the last page, or the span cut in two if its rows exceed one load. Undefined if the last page is unclear. */
 export async function probeLastPage({ source, slice, first }: ProbedSlice, walk: PageWalk) {
-  const { pages, terms } = source
+  const { pages, settings } = source
   const pageRows = first.page.rowCount
-  const { guess, stop } = pagesToProbe(slice, terms, pageRows)
+  const { guess, stop } = pagesToProbe(slice, settings, pageRows)
   const search = searchLastPage(guess, stop)
   let full = first
   let short: FetchedPage | undefined
@@ -46,7 +46,7 @@ export async function probeLastPage({ source, slice, first }: ProbedSlice, walk:
     if (seen === undefined) return undefined
     const sight = sightOf(seen, { first, full, short })
     const cut = sight === 'full' && number === stop ? partsAt({ source, slice, first }, seen) : undefined
-    if (cut !== undefined) return { parts: cut, partRows: [(number - 1) * pageRows + 1, terms.loadRowsMax + 1] }
+    if (cut !== undefined) return { parts: cut, partRows: [(number - 1) * pageRows + 1, settings.loadRowsMax + 1] }
     if (sight === 'full') full = seen
     // Some services return the last page for all higher numbers too, so the lowest number is the right one.
     if (sight === 'short' || (sight === 'again' && number < (short?.number ?? 0))) short = seen

@@ -1,6 +1,6 @@
 /** Tests whether the service has rows that the walks did not return, even though the walks seem complete. */
 import { earliest, type Instant, latest } from '../../../instant.ts'
-import type { NarrowerFinding } from '../../../plan/slice.ts'
+import type { NarrowerResult } from '../../../plan/slice.ts'
 import type { Span } from '../../../plan/spans.ts'
 import { halvesOf } from '../../../plan/stampSample.ts'
 import type { Walk } from '../../../plan/walk.ts'
@@ -13,7 +13,7 @@ import { keylessOf, questionFor, type SliceSource } from '../walkPages.ts'
 const NARROWER_REQUESTS_MAX = 16
 
 /** Tests whether smaller spans return new rows. Halves again any half that returns as many rows as the whole span. */
-export async function probeNarrower({ source, slice, first }: ProbedSlice, walk: Walk): Promise<NarrowerFinding> {
+export async function probeNarrower({ source, slice, first }: ProbedSlice, walk: Walk): Promise<NarrowerResult> {
   const { pages } = source
   const read = async (span: Span) => (await pages.read(questionFor(source, span), 1)).page
   const keyless = new Set(keylessOf(first.page))

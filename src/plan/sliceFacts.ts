@@ -1,0 +1,271 @@
+/** The conditions and calculations behind the rules in judge.ts. A `SliceState` is all that is known about one slice. */
+import type { Instant } from '../instant.ts'
+import { plannedRows } from './density.ts'
+import type { SliceState, ProbeName } from './slice.ts'
+import type { CutPlan } from './spanQueue.ts'
+import { type PagingProfile, withFullPage, withLastPage, withProvenPage } from './pagingProfile.ts'
+import { canSplit, type Span, splitAt, splitByTotal } from './spans.ts'
+import type { Walk } from './walk.ts'
+
+/** A span that was planned as one load is cut again if it has more rows than this many loads. */
+const PLANNED_LOADS_MAX = 2
+/** A walk requests at most this many times `page_size` rows per page, because larger responses may fail. */
+const PAGE_SIZE_FACTOR_MAX = 8
+const SPEC_PAGE_SIZE_MAX = 10_000
+const PAGES_EACH_AFTER_MOVE = 8
+
+export const isOld = ({ slice: { span }, settings }: SliceState): boolean =>
+  span !== undefined && span.until <= settings.youngFrom
+const mayCut = ({ policy }: SliceState): boolean => policy.cuts !== 'never'
+
+export const isEnvelopePage1 = (state: SliceState): boolean =>
+  state.attempt === 1 && state.readUpTo === 'page 1' && state.walk.firstTotal !== undefined
+export const isArrayUpToPage2 = (state: SliceState): boolean =>
+  state.attempt === 1 && state.readUpTo !== 'the end' && state.walk.firstTotal === undefined
+const isEnd = (state: SliceState): boolean => state.readUpTo === 'the end'
+
+/** Cuts a span without a lower bound, which has no middle, at the report's `start` or else at the year 1970. */
+export const splitAtStart = ({ slice: { span }, settings }: SliceState): readonly Span[] | undefined =>
+  span?.since === undefined && span !== undefined
+    ? (splitAt(span, settings.start) ?? splitAt(span, 0 as Instant))
+    : undefined
+
+export const hasMorePages = (state: SliceState): boolean => {
+  const { firstRows, totalCount = 0 } = state.walk
+  return mayCut(state) && state.slice.span !== undefined && firstRows > 0 && totalCount > firstRows
+}
+
+export const isOldOverOneLoad = (state: SliceState): boolean =>
+  hasMorePages(state) && isOld(state) && (state.walk.totalCount ?? 0) > state.settings.loadRowsMax
+
+/** Splits a span into an old and a young part, unless the old part probably fits on a page. */
+export function splitByAge({ slice: { span }, settings, walk }: SliceState): readonly Span[] | undefined {
+  const parts = span && splitAt(span, settings.youngFrom)
+  const old = parts?.[0]
+  if (span === undefined || old === undefined) return undefined
+  if (span.since === undefined || old.since === undefined) return parts
+  const share = (old.until - old.since) / (span.until - span.since)
+  return (walk.totalCount ?? 0) * share > walk.pageRows ? parts : undefined
+}
+
+/** Splits off the old part of a span, if it is longer than the young part. */
+export function splitOffOld(state: SliceState): readonly Span[] | undefined {
+  const { slice, settings } = state
+  const { span } = slice
+  if (span === undefined || slice.mayCount !== true || !settings.keyed || !mayCut(state)) return undefined
+  const parts = splitAt(span, settings.youngFrom)
+  const isWorthIt = span.since === undefined || settings.youngFrom - span.since >= span.until - settings.youngFrom
+  return isWorthIt ? parts : undefined
+}
+
+export const canBeCut = (state: SliceState): boolean =>
+  mayCut(state) && state.slice.crowdedInstant === undefined && canSplit(state.slice.span)
+
+export const continuesOnPage2 = ({ walk }: SliceState): boolean =>
+  walk.latestNewRows > 0 && walk.repeats < walk.firstRows
+
+export function page2ConfirmsPage1({ page1Complete, walk }: SliceState): boolean {
+  if (page1Complete === 'unknown' || page1Complete === 'certain') return false
+  if (walk.refusal !== undefined) return page1Complete === 'unless clamped'
+  // Page 2 has as many rows as page 1 and no new row, so the service ignores page numbers.
+  const isSame = walk.latestRowsSent === walk.firstRowsSent
+  return walk.latestNewRows === 0 && (isSame || (page1Complete === 'unless clamped' && walk.latestRowsSent === 0))
+}
+
+/** Returns whether page 1 is full, and page 2 repeats it or is refused. */
+export function mayHideRowsBehindPage1({ profile, settings: { pageSize }, page1Complete, walk }: SliceState): boolean {
+  if (walk.latestNewRows > 0) return false
+  if (walk.latestRowsSent > 0 && page1Complete !== 'if unpaged' && walk.firstRows >= pageSize) return true
+  return walk.refusal !== undefined && walk.firstRows >= Math.min(pageSize, profile.fullPageRows ?? pageSize)
+}
+
+/** Returns whether a bare array's only page may be incomplete. Some services return only the first rows. */
+export const mayHideRows = (state: SliceState): boolean => {
+  const { profile, page1Complete, walk, readUpTo } = state
+  const hasNothingNewOnPage2 = readUpTo === 'page 2' && walk.latestNewRows === 0
+  const isOnly = hasNothingNewOnPage2 || lastPageFound(state)?.number === 1
+  const isSurelyLast = page1Complete === 'unless clamped' && walk.latestRowsSent === 0
+  const isUnproven = hasNothingNewOnPage2 || walk.firstRows >= profile.longestProvenPageRows
+  return isOnly && isUnproven && walk.firstRows > 1 && !isSurelyLast && canProbeNarrower(state)
+}
+
+export const hiddenParts = (state: SliceState): readonly Span[] | undefined =>
+  state.slice.crowdedInstant === undefined ? undefined : finerParts(state)
+
+export const learnProvenPage = (state: SliceState): PagingProfile =>
+  withProvenPage(learnSinglePage(state), state.walk.firstRows)
+
+export const learnSinglePage = ({ profile, settings, walk }: SliceState): PagingProfile =>
+  withLastPage(profile, Math.min(walk.firstRows, settings.pageSize))
+export const learnFullPage = ({ profile, walk }: SliceState): PagingProfile => withFullPage(profile, walk.firstRows)
+export const learnFollowed = (state: SliceState) => (continuesOnPage2(state) ? learnFullPage(state) : state.profile)
+
+/** If later pages added rows and no row was on two pages, page 1 was full. */
+export function learnWalked(state: SliceState): PagingProfile {
+  const { attempt, readUpTo, walk } = state
+  const isPaged = attempt === 1 && readUpTo === 'the end' && walk.firstTotal !== undefined
+  return isPaged && walk.repeats === 0 && walk.distinct > walk.firstRows ? learnFullPage(state) : state.profile
+}
+
+/** Raises `fullPageRows` if a last page would count as full although other pages are longer. */
+export function learnAgreed({ profile, walk }: SliceState): PagingProfile {
+  const { fullPageRows = Number.POSITIVE_INFINITY, longestPageRowsOfRun } = profile
+  const isOutdated = walk.lastRows >= fullPageRows && walk.lastRows < longestPageRowsOfRun
+  return isOutdated ? withLastPage({ ...profile, fullPageRows: longestPageRowsOfRun }, longestPageRowsOfRun) : profile
+}
+
+export const lastPageFound = (state: SliceState) =>
+  typeof state.probes.lastPage === 'object' ? state.probes.lastPage : undefined
+
+export function learnCounted(state: SliceState): PagingProfile {
+  const { profile, settings, walk } = state
+  const rows = walk.firstRowsSent
+  if ((lastPageFound(state)?.number ?? 1) > 1) return withFullPage(profile, rows)
+  return withLastPage(profile, Math.min(rows, settings.pageSize))
+}
+
+export const countMax = ({ slice, settings }: SliceState): number =>
+  slice.rowsExpected === undefined ? settings.loadRowsMax : PLANNED_LOADS_MAX * settings.loadRowsMax
+
+export function backwardWalkHasAll(state: SliceState): boolean {
+  const { backwardWalk } = state
+  const total = lastPageFound(state)?.total
+  return (
+    backwardWalk !== undefined &&
+    total !== undefined &&
+    backwardWalk.hasExactly(total) &&
+    backwardWalk.longestPageRows === state.walk.firstRowsSent
+  )
+}
+
+const walksAgree = ({ profile, walk, previous, probes }: SliceState): boolean =>
+  previous !== undefined &&
+  probes.pageZero !== 'unclear' &&
+  walk.endedWithoutRepeats(profile) &&
+  previous.endedWithoutRepeats(profile) &&
+  walk.agreesWith(previous)
+
+export const mayHavePageZero = (state: SliceState): boolean => {
+  const { walk, previous, probes } = state
+  const isUnread = state.profile.firstNumber === undefined && probes.pageZero === undefined
+  return isUnread && isEnd(state) && previous?.distinct === walk.distinct && walk.leastTotal > walk.distinct
+}
+
+/** Returns whether two walks found the same rows, but every total counts more. */
+export const agreesBelowTotals = (state: SliceState): boolean => {
+  const { walk } = state
+  return isEnd(state) && walksAgree(state) && walk.leastTotal > walk.distinct
+}
+
+const everyPageIsPage1 = (state: SliceState): boolean => agreesBelowTotals(state) && state.walk.repeats > 0
+
+/** Returns whether rows seem to be missing and no further request could find them. */
+export const mustGiveUp = (state: SliceState): boolean =>
+  hidesAtOneInstant(state) ||
+  (agreesBelowTotals(state) &&
+    (state.probes.hasMissedRows === true || (!isAgreed(state) && finerParts(state) === undefined)))
+
+/** Returns whether page 2 repeated page 1, and a second walk with smaller pages did not help. */
+export const hidesAtOneInstant = ({ settings, walk, previous }: SliceState): boolean =>
+  previous !== undefined &&
+  mayBeOnlyPage(previous) &&
+  previous.firstRows < settings.pageSize &&
+  walk.rowsAsked < previous.firstRows &&
+  (walk.page2Repeats || walk.distinct < previous.distinct)
+
+const mayBeOnlyPage = ({ firstTotal, page2Repeats, firstRows }: Walk): boolean =>
+  firstTotal === undefined && page2Repeats && firstRows > 1
+
+export const isAgreed = (state: SliceState): boolean =>
+  walksAgree(state) && (!everyPageIsPage1(state) || state.probes.narrower === 'nothing new')
+
+const canProbeNarrower = (state: SliceState): boolean =>
+  state.settings.keyed && mayCut(state) && canSplit(state.slice.span)
+
+/** Returns whether the last allowed walk over a bare array ended at a refused page after a full page. */
+export const endsAtRefusedPage = ({ profile, settings, attempt, walk }: SliceState): boolean =>
+  attempt === settings.walkAttemptsMax &&
+  walk.refusalOfNeededPage(profile) !== undefined &&
+  walk.totalCount === undefined
+
+export function probeOfParts(state: SliceState): ProbeName | undefined {
+  const { partTotals, narrower } = state.probes
+  if (!agreesBelowTotals(state)) return undefined
+  if (everyPageIsPage1(state)) return canProbeNarrower(state) && narrower === undefined ? 'narrower spans' : undefined
+  return partTotals === undefined && countedParts(state).length > 0 ? 'totals of parts' : undefined
+}
+
+/** Returns two parts that do not overlap, or [] if the span can't be cut. */
+export function countedParts(state: SliceState): readonly Span[] {
+  const { span } = state.slice
+  if (!mayCut(state)) return []
+  if (!canSplit(span)) return splitAtStart(state) ?? []
+  const middle = (span.since + Math.floor((span.until - span.since) / 2)) as Instant
+  return [
+    { since: span.since, until: middle },
+    { since: (middle + 1) as Instant, until: span.until },
+  ]
+}
+
+/** Returns parts of the span that probably fit into one response each. */
+export function finerParts(state: SliceState): readonly Span[] | undefined {
+  const { slice, walk } = state
+  const { span, crowdedInstant } = slice
+  if (!mayCut(state) || span === undefined) return undefined
+  if (!canSplit(span)) return splitAtStart(state)
+  if (crowdedInstant === 'at its end') return splitAt(span, (span.until - 1) as Instant)
+  return splitByTotal(span, Math.max(walk.leastTotal, walk.rows), plannedRows(walk.pageRows))
+}
+
+/** Returns the next walk's page size. If rows repeat or a page is refused, tries a smaller page or one for all rows. */
+export function nextPageSize(state: SliceState): number {
+  const { profile, slice, settings, walk } = state
+  const { rowsAsked: size } = walk
+  const endedWithoutRepeats = walk.endedWithoutRepeats(profile)
+  if (!endedWithoutRepeats && finerParts(state) !== undefined) return settings.pageSize
+  if (!settings.keyed) return size
+  const isCutOff = walk.refusalOfNeededPage(profile) !== undefined
+  const mayBeLast = isCutOff || (walk.page2Repeats && walk.firstRows === size) || mayBeOnlyPage(walk)
+  // With one row fewer, the last row of page 1 begins page 2, unless page numbers are ignored.
+  const fewer = Math.min(size, walk.firstRows) - 1
+  if (mayBeLast && size === settings.pageSize && fewer > 0) return fewer
+  if (!isCutOff && (slice.span === undefined || endedWithoutRepeats || walk.repeats === 0)) return size
+  const most = Math.min(SPEC_PAGE_SIZE_MAX, settings.pageSize * PAGE_SIZE_FACTOR_MAX)
+  const rows = walk.page2Repeats ? most : Math.min(most, 2 * Math.max(walk.distinct, walk.totalCount ?? 0))
+  return Math.max(size, rows)
+}
+
+/** Returns false if page 1 is shorter than an earlier page. Its total may then be too low. */
+export const isTotalTrusted = ({ profile, slice, walk }: SliceState): boolean =>
+  canSplit(slice.span) && walk.firstRows >= profile.longestPageRows
+
+const isLong = ({ walk }: SliceState): boolean => walk.leastTotal > 2 * PAGES_EACH_AFTER_MOVE * walk.pageRows
+
+export const isCutByTotal = (state: SliceState): boolean => {
+  const isWanted = !isOld(state) || (state.slice.mayCount === false && isLong(state))
+  return hasMorePages(state) && isTotalTrusted(state) && isWanted && state.slice.crowdedInstant === undefined
+}
+
+const isCutAfterMove = (state: SliceState): boolean =>
+  isOld(state) && state.slice.crowdedInstant === undefined && finerParts(state) !== undefined
+export const orderOfTotal = (state: SliceState) =>
+  isCutAfterMove(state) ? 'until a row moves' : 'the pages of the total'
+export const hasMovedInFirstWalk = (state: SliceState): boolean =>
+  isEnd(state) && state.attempt === 1 && state.walk.hasMoved && isCutAfterMove(state)
+
+/** Cuts a span whose rows have moved into slices of 8 pages or, if it is short, in half. */
+export function cutAfterMove(state: SliceState): Omit<CutPlan, 'pageRows'> {
+  const { span } = state.slice
+  const total = state.walk.leastTotal
+  const pagesEach = isLong(state) ? PAGES_EACH_AFTER_MOVE : undefined
+  if (!canSplit(span)) return { total, pagesEach, parts: splitAtStart(state) }
+  return { total, pagesEach, parts: pagesEach === undefined ? splitByTotal(span, total, total / 2) : undefined }
+}
+
+export const splitIntoLoads = (
+  { slice: { span }, settings }: SliceState,
+  total: number,
+): readonly Span[] | undefined => (canSplit(span) ? splitByTotal(span, total, settings.loadRowsMax) : undefined)
+
+export const mustWalkBack = (state: SliceState): boolean =>
+  lastPageFound(state) !== undefined && state.backwardWalk === undefined
