@@ -2,13 +2,12 @@
 import { DAY_MS, type Instant, MICROS_PER_MS } from '../instant.ts'
 import type { Span } from './spans.ts'
 
-/** The most windows that a backfill may have: each one is a job in the queue and a row in the warehouse. */
+/** Each window is a job in the queue and a row in the warehouse. */
 export const BACKFILL_WINDOWS_MAX = 1_000
-/** The usual number of windows in a backfill. With this many, all workers finish at about the same time. */
+/** With this many windows, all workers finish at about the same time. */
 const WINDOWS_WANTED = 32
-/** Smaller windows would cost more requests, because the last page of a window is rarely full. */
+/** The last page of a window is rarely full, so smaller windows cost more requests. */
 const PAGES_A_WINDOW_MIN = 4
-/** Length of a window if row counts are unknown. A long range gets `WINDOWS_WANTED` longer windows instead. */
 const DAYS_A_WINDOW = 30
 
 const MICROS_A_DAY = DAY_MS * MICROS_PER_MS
@@ -17,7 +16,7 @@ export interface Range extends Span {
   readonly since: Instant
 }
 
-/** A range with its row counts: `rows: [120]` (modified rows) or `rows: [120, 30]` (modified and created rows). */
+/** `rows`: `[120]` (modified rows) or `[120, 30]` (modified and created rows). */
 export interface CountedRange extends Range {
   readonly rows: readonly number[]
 }
@@ -39,7 +38,7 @@ export function rowsAWindow(total: number, { pageRows, loadRowsMax }: WindowSize
   return Math.max(1, Math.min(Math.max(wanted, least), loadRowsMax))
 }
 
-/** Returns windows of about `rowsEach` rows, earliest first and without gaps. `parts` must be ordered like this too. */
+/** Returns windows of about `rowsEach` rows. Expects and returns ranges in order of time, without gaps. */
 export function windowsByRows(parts: readonly CountedRange[], rowsEach: number): WindowRange[] {
   const merged: CountedRange[] = []
   for (const piece of parts.flatMap((part) => splitPart(part, rowsEach))) {
@@ -59,11 +58,9 @@ export function windowsByTime({ since, until }: Range): WindowRange[] {
 export interface RequestCosts {
   readonly pageRows: number
   readonly answer: 'envelope' | 'array'
-  /** True if each window is read twice, with and without deleted rows. The difference shows which rows are deleted. */
   readonly readsTwice: boolean
 }
 
-/** Each time a window's number of pages doubles, finding its last page takes this many more requests. */
 const REQUESTS_PER_DOUBLING = 1.5
 const SEARCH_REQUESTS_MIN = 3
 

@@ -6,14 +6,12 @@ import { has, Kind, type Kinds, NESTED, only, SCALARS } from './kinds.ts'
 export const DISCOVERED_COLUMNS_MAX = 500
 const NAME_LENGTH_MAX = 120
 const VERSION_NAMES = VERSION_COLUMNS.map((column) => column.name)
-/** Discovered columns can't have these names: DuckDB's row identifier, and columns that `history: true` adds. */
 const RESERVED = ['rowid', ...VERSION_NAMES]
 
 export interface DiscoveredColumn {
   readonly field: string
   readonly name: string
   readonly type: DuckType
-  /** True if an operator chose the column's type, which then never changes on its own. */
   readonly isRetyped?: boolean
 }
 
@@ -27,10 +25,10 @@ export type ColumnChange =
   | { readonly change: 'widened' | 'retyped'; readonly column: DiscoveredColumn; readonly from: DuckType }
   | { readonly change: 'limit' | 'frozen'; readonly field: string }
 
-/** What a new field or type leads to: `evolve` changes columns, `freeze` stores JSON only, `reject` rejects the row. */
+/** `evolve` changes columns, `freeze` stores new fields as JSON only, `reject` rejects the row. */
 export type SchemaContract = 'evolve' | 'freeze' | 'reject'
 
-/** Where arrays and objects are stored: in a JSON column (child tables), or in `_extra` (a report's table). */
+/** Arrays and objects are stored in a JSON column (child tables) or in `_extra` (a report's table). */
 export type NestedValues = 'column' | 'extra'
 
 export function typeFor(kinds: Kinds, nested: NestedValues = 'extra'): DuckType | undefined {
@@ -46,13 +44,11 @@ export function typeFor(kinds: Kinds, nested: NestedValues = 'extra'): DuckType 
 
 const DECIMALS = Kind.integer | Kind.bigInteger | Kind.decimal | Kind.whole
 
-/** Returns the type that a column needs to store values of these kinds. Only BIGINT ever changes, to DECIMAL. */
 export const widened = (type: DuckType, kinds: Kinds): DuckType =>
   type === 'BIGINT' && has(kinds, Kind.decimal | Kind.bigInteger) ? 'DECIMAL(38,9)' : type
 
 export interface ColumnContext {
   readonly columns: readonly DiscoveredColumn[]
-  /** Names that a new column can't have: documented columns, system columns and keys. */
   readonly taken: readonly string[]
   readonly nested: NestedValues
   readonly contract?: SchemaContract
@@ -63,7 +59,7 @@ export function changesFor(fields: readonly SeenField[], known: ColumnContext): 
   const taken = takenNames(known)
   const { contract = 'evolve' } = known
   let count = known.columns.length
-  // Reports the limit once per table, not once per field, because some services send thousands of field names.
+  // Reports the limit once per table, because some services send thousands of field names.
   let beyondLimit = 0
   return fields.flatMap((field): ColumnChange[] => {
     const column = byField.get(field.name)

@@ -1,7 +1,7 @@
-/** Finds the ranges of creation time for which the service's row count differs from the warehouse's. */
+/** Finds the ranges of creation time in which the service and the warehouse have different row counts. */
 import type { Instant } from '../instant.ts'
 
-/** A requested range of creation times. `rows` is how many of its rows the warehouse has. */
+/** `rows`: how many rows of the range the warehouse has. */
 export interface CreationRange {
   readonly since: Instant | undefined
   readonly until: Instant
@@ -22,14 +22,14 @@ export function mergedRanges(notes: readonly CreationRange[]): readonly Creation
   return ranges
 }
 
-/** Finds the ranges whose row counts differ. Yields times; pass `next` the service's row count up to that time. */
+/** Yields times. The caller passes `next` the service's row count up to that time. */
 export function* searchDiffering(
   ranges: readonly CreationRange[],
   total: number,
   rangesMax: number,
 ): Generator<Instant, readonly CreationRange[], number> {
   const differing: CreationRange[] = []
-  /** `before` and `upTo` are the service's row counts up to the beginning and up to the end of `part`. */
+  /** `before` and `upTo`: the service's row counts up to the beginning and to the end of `part`. */
   function* search(part: readonly CreationRange[], before: number, upTo: number): Generator<Instant, void, number> {
     const stored = part.reduce((sum, { rows }) => sum + rows, 0)
     if (stored === upTo - before || differing.length === rangesMax) return

@@ -6,7 +6,6 @@ export interface ReadSettings {
   readonly start: Instant
   readonly filters: Readonly<Record<string, unknown>>
   readonly expand: readonly string[]
-  /** The privacy rules as text from `privacyText`. If undefined, all fields are stored unchanged. */
   readonly columns?: string | undefined
 }
 
@@ -16,18 +15,15 @@ export type Change = (typeof CHANGES)[number]
 
 const AND = ' and '
 
-/** Returns the changed settings as text for the column `tidemark.coverage.because`. Undefined if there are none. */
 export const changesText = (because: readonly Change[]): string | undefined =>
   because.length === 0 ? undefined : because.join(AND)
 
-/** Returns the names of changed settings from text that `changesText` wrote. Skips names that are not in `CHANGES`. */
 export const parseChanges = (reason: string | null): Change[] =>
   (reason?.split(AND) ?? []).flatMap((word) => CHANGES.find((change) => change === word) ?? [])
 
 export interface Coverage {
-  /** The current settings. Rows that were modified up to `refillUntil` may have been read with earlier settings. */
   readonly asked: ReadSettings
-  /** Rows that were modified up to this time must be read again. If undefined, no row needs to be read again. */
+  /** Rows that were modified up to this time must be read again. */
   readonly refillUntil: Instant | undefined
   readonly because: readonly Change[]
 }
@@ -41,7 +37,7 @@ export function changesThatNeedReread(earlier: ReadSettings, wanted: ReadSetting
   ]
 }
 
-/** Returns the coverage to store for a run with the settings `wanted`. Earlier runs have read up to `readUntil`. */
+/** Returns the coverage to store. Earlier runs have read up to `readUntil`. */
 export function nextCoverage(earlier: Coverage | undefined, wanted: ReadSettings, readUntil?: Instant): Coverage {
   if (earlier === undefined || readUntil === undefined) return { asked: wanted, refillUntil: undefined, because: [] }
   const changes = changesThatNeedReread(earlier.asked, wanted)
@@ -49,7 +45,7 @@ export function nextCoverage(earlier: Coverage | undefined, wanted: ReadSettings
     const before = earlier.refillUntil === undefined ? [] : earlier.because
     return { asked: wanted, refillUntil: readUntil, because: [...new Set([...before, ...changes])] }
   }
-  // Stores that an `expand` flag was removed. If the flag is added back later, rows read without it are read again.
+  // A removed `expand` flag is stored. If the flag comes back, rows that were read without it are read again.
   const start = earlier.refillUntil === undefined ? earliest(earlier.asked.start, wanted.start) : wanted.start
   const isSame = start === earlier.asked.start && wanted.expand.length === earlier.asked.expand.length
   return isSame ? earlier : { ...earlier, asked: { ...wanted, start } }
@@ -58,7 +54,7 @@ export function nextCoverage(earlier: Coverage | undefined, wanted: ReadSettings
 const canonical = (filters: ReadSettings['filters']): string =>
   JSON.stringify(Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 
-/** A range is read again in parts of these lengths (days), newest first. One more part covers everything older. */
+/** Lengths (days) of the parts in which a range is read again. One more part covers everything older. */
 const PART_DAYS = [7, 30, 90, 365, 730] as const
 
 export function partsNewestFirst(start: Instant, until: Instant): Span[] {

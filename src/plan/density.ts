@@ -1,26 +1,24 @@
 /** Estimates the density of a report (rows per µs of modification time). A wrong estimate only causes more requests. */
 
-/** First guess of how much the rows per slice vary: their variance divided by their mean. */
+/** Variance of the rows per slice divided by their mean. */
 const DISPERSION_AT_FIRST = 1.2
 const DISPERSION_MIN = 0.1
 const SCATTER_MAX = 6
-/** Each new slice halves the weight of all earlier slices. */
 const DENSITY_MEMORY = 0.5
 const DISPERSION_MEMORY = 0.8
-/** If a slice has over 3 times as many rows as expected, or under a third, the estimate forgets all earlier slices. */
+/** A slice with this many times more or fewer rows than expected restarts the estimate. */
 const RESTART_FACTOR = 3
-/** Keeps the safety margin in `plannedRows` at one standard deviation or more, because √(2 × ln(e^0.5)) = 1. */
+/** Keeps the margin at one standard deviation or more: √(2 × ln(e^0.5)) = 1. */
 const MARGIN_ONE = Math.exp(0.5)
-/** How strongly a slice with more or fewer rows than expected changes `#trend`. Less if this may be chance. */
 const TREND_SHARE = 0.25
 const TREND_SHARE_BY_CHANCE = 0.1
 const CHANCE_DEVIATIONS = 2
-/** Initial `#trend`: each slice has 3 % more rows per µs than the slice before, because most reports grow over time. */
+/** Most reports grow over time: each slice is expected to be 3 % denser than the slice before. */
 const TREND_AT_FIRST = 0.03
-/** Maximum of `#trend`: the density grows by at most 42 % per slice, because e^0.35 = 1.42. */
+/** At most 42 % denser: e^0.35 = 1.42. */
 const TREND_MAX = 0.35
 
-/** Returns how many rows to plan for a slice. Fewer than `pageRows`, so that the slice rarely exceeds one response. */
+/** Returns how many rows to plan for a slice, so that the slice rarely exceeds one response. */
 export function plannedRows(pageRows: number, dispersion = DISPERSION_AT_FIRST): number {
   const deviation = Math.sqrt(dispersion * pageRows)
   const margin = Math.sqrt(2 * Math.log(Math.max(MARGIN_ONE, (0.35 * pageRows) / deviation)))
@@ -31,10 +29,10 @@ export class Density {
   #rows = 0
   #length = 0
   #dispersion = DISPERSION_AT_FIRST
-  /** Logarithm of the factor by which rows per µs change from slice to slice. Example: 0.03 means about 3 % more. */
+  /** Logarithm of the density's growth from slice to slice. Example: 0.03 means about 3 %. */
   #trend = TREND_AT_FIRST
 
-  /** How many rows per microsecond to expect in the next slice. Undefined until a slice has rows. */
+  /** Rows per microsecond to expect in the next slice. */
   get rate(): number | undefined {
     return this.#rows > 0 && this.#length > 0 ? (this.#rows / this.#length) * Math.exp(this.#trend) : undefined
   }
@@ -63,11 +61,9 @@ export class Density {
     const isByChance = Math.abs(deviation) < CHANCE_DEVIATIONS / Math.sqrt(expected)
     const trend = this.#trend + (isByChance ? TREND_SHARE_BY_CHANCE : TREND_SHARE) * deviation
     this.#trend = Math.max(-TREND_MAX, Math.min(TREND_MAX, trend))
-    // Adjusts the earlier row count for growth, as if the earlier slices were as dense as the new one.
     this.#rows *= Math.exp(this.#trend)
   }
 
-  /** Forgets earlier slices and starts again from `rows` rows in `length` µs. `guess(0, 0)` makes `rate` undefined. */
   guess(length: number, rows: number): void {
     this.#rows = rows
     this.#length = length

@@ -1,4 +1,4 @@
-/** Helps find out whether page numbers begin at 0 or 1. Picks a row with a unique time, to request only this row. */
+/** Picks a row that can be requested alone, to find out whether page numbers begin at 0 or 1. */
 import type { Instant } from '../instant.ts'
 import type { RowStamps } from './stampSample.ts'
 
@@ -17,10 +17,10 @@ interface Stamp {
   readonly row: number
 }
 
-/** Two neighbours of a time on each side in the sorted list. The nearest one may be another time of the same row. */
+/** Two on each side, because the nearest time may belong to the same row. */
 const NEIGHBOURS = [-2, -1, 1, 2] as const
 
-/** Returns a modification time that is more than `nearMicros` µs from all other rows, or undefined if there is none. */
+/** Returns a modification time that is more than `nearMicros` µs from all other rows. */
 export function isolatedStamp(rows: readonly RowStamps[], nearMicros: number): Instant | undefined {
   const stamps = rows
     .flatMap((row, index) => [...new Set(row)].flatMap((at): Stamp[] => (at === undefined ? [] : [{ at, row: index }])))

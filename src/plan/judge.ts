@@ -186,10 +186,7 @@ const BARE_ARRAY: readonly Rule[] = [
     name: 'An old span of different rows with keys, which may be counted, and the last page was not searched yet',
     verdict: 'probe the place of the last page',
     argued: TOTAL,
-    apply: (state) => {
-      const mayCount = state.settings.keyed && facts.isOld(state) && state.slice.mayCount === true
-      return mayCount && state.walk.repeats === 0 && state.probes.lastPage === undefined && probe('last page')
-    },
+    apply: (state) => facts.isCountable(state) && state.probes.lastPage === undefined && probe('last page'),
   },
   {
     name: 'The search for the last page met a page after more than a load, and pages are sorted by time',
@@ -221,7 +218,7 @@ const BARE_ARRAY: readonly Rule[] = [
     verdict: 'probe rows that were not counted',
     argued: TOTAL,
     apply: (state) =>
-      facts.backwardWalkHasAll(state) &&
+      facts.completeBackwardWalk(state) !== undefined &&
       state.probes.hasMissedRows === undefined &&
       probe('rows that were not counted'),
   },
@@ -230,24 +227,19 @@ const BARE_ARRAY: readonly Rule[] = [
     verdict: 'proven by `total`',
     argued: TOTAL,
     apply: (state) => {
-      const { backwardWalk, probes } = state
-      const isAll = facts.backwardWalkHasAll(state) && probes.hasMissedRows === false
-      return isAll && backwardWalk !== undefined && proven('total', backwardWalk)
+      const walk = facts.completeBackwardWalk(state)
+      return walk !== undefined && state.probes.hasMissedRows === false && proven('total', walk)
     },
   },
   {
     name: 'Page 1 is as long as the longest page, full pages are known, and the span can be cut',
     verdict: 'cut by its stamps',
     argued: COST,
-    apply: (state) => {
-      const isUnread = state.readUpTo === 'page 1' && state.page1Complete === 'unknown'
-      return (
-        isUnread &&
-        facts.canBeCut(state) &&
-        isFullPage(state.profile, state.walk.firstRows) &&
-        cut({ parts: facts.splitOffOld(state) })
-      )
-    },
+    apply: (state) =>
+      state.readUpTo === 'page 1' &&
+      facts.canBeCut(state) &&
+      isFullPage(state.profile, state.walk.firstRows) &&
+      cut({ parts: facts.splitOffOld(state) }),
   },
   {
     name: 'Page 1 of any other bare array',
@@ -255,37 +247,37 @@ const BARE_ARRAY: readonly Rule[] = [
     argued: SINGLE,
     apply: (state) => state.readUpTo === 'page 1' && read('page 2'),
   },
+]
+
+/** Rules for the first two pages of a bare array. The rules before decide about page 1 alone. */
+const ARRAY_PAGE_2: readonly Rule[] = [
   {
     name: 'Page 2 has new rows, and the span can be cut',
     verdict: 'cut by the stamps of both pages',
     argued: COST,
     apply: (state) =>
-      state.readUpTo === 'page 2' &&
-      facts.canBeCut(state) &&
-      state.walk.latestNewRows > 0 &&
-      cut({ parts: facts.splitOffOld(state) }, 2),
+      facts.canBeCut(state) && state.walk.latestNewRows > 0 && cut({ parts: facts.splitOffOld(state) }, 2),
     learns: facts.learnFollowed,
   },
   {
     name: 'Page 2 repeats a full page 1 or is refused after it, and the span can be cut',
     verdict: 'cut by the stamps of page 1',
     argued: ODD,
-    apply: (state) =>
-      state.readUpTo === 'page 2' && facts.canBeCut(state) && facts.mayHideRowsBehindPage1(state) && cut(),
+    apply: (state) => facts.canBeCut(state) && facts.mayHideRowsBehindPage1(state) && cut(),
     learns: facts.learnFullPage,
   },
   {
     name: 'Page 2 has new rows, and the span cannot be cut',
     verdict: 'read to the end',
     argued: AGREED,
-    apply: (state) => state.readUpTo === 'page 2' && state.walk.latestNewRows > 0 && read('to the end'),
+    apply: (state) => state.walk.latestNewRows > 0 && read('to the end'),
     learns: facts.learnFollowed,
   },
   {
     name: 'Page 2 has no new rows',
     verdict: 'read again, as a second walk',
     argued: AGREED,
-    apply: (state) => state.readUpTo === 'page 2' && readAgain(state),
+    apply: readAgain,
     learns: (state) => withLastPage(state.profile, state.walk.firstRows),
   },
 ]
@@ -395,7 +387,7 @@ const onlyIf = (isMet: (state: SliceState) => boolean, rules: readonly Rule[]): 
 export const RULES: readonly Rule[] = [
   ...NUMBERING,
   ...onlyIf(facts.isEnvelopePage1, ENVELOPE),
-  ...onlyIf(facts.isArrayUpToPage2, BARE_ARRAY),
+  ...onlyIf(facts.isArrayUpToPage2, [...BARE_ARRAY, ...ARRAY_PAGE_2]),
   ...ENDED_WALK,
 ]
 

@@ -1,4 +1,4 @@
-/** Bits for the kinds of JSON values found in a field. A column's type depends on all rows, not on a sample. */
+/** Bits for the kinds of JSON values in a field. */
 
 export const Kind = {
   null: 1,
@@ -8,20 +8,20 @@ export const Kind = {
   bigInteger: 8,
   /** A number with at most nine fractional digits that fits DECIMAL(38,9). */
   decimal: 16,
-  /** A number whose digits don't fit DECIMAL(38,9). `decimal` is set too if the rounded number fits. */
+  /** A number whose digits don't fit DECIMAL(38,9). Also `decimal` if the rounded number fits. */
   wideDecimal: 32,
-  /** A number written with an exponent, such as 1e3. Another kind, such as `decimal`, can be set too. */
+  /** A number with an exponent, such as 1e3. */
   exponent: 64,
   text: 128,
   /** A complete ISO 8601 date-time in the extended format, with a date that exists. */
   dateTime: 256,
   array: 1024,
   object: 2048,
-  /** Set along with another kind if staging wrote the number as text, for example because a double would round it. */
+  /** Staging wrote the number as text, for example because a double would round it. */
   marked: 4096,
   /** A number without an exponent that has more digits than a double can store. */
   long: 8192,
-  /** A whole number written with only zeros after the point, such as 7.0. */
+  /** A whole number such as 7.0. */
   whole: 16384,
 } as const
 

@@ -1,11 +1,10 @@
-/** Finds the last page if responses have no total. Its number limits how many rows there can be (docs/PROOFS.md). */
+/** Finds the last page if responses have no total. Its number limits the number of rows (docs/PROOFS.md). */
 
-/** How a page compares with page 1. `again`: repeats a short page. `odd`: longer than page 1 or repeats a full page. */
+/** `again`: repeats a short page. `odd`: longer than page 1, or repeats a full page. */
 export type PageComparison = 'full' | 'short' | 'empty' | 'again' | 'odd'
 
 export interface LastPage {
   readonly number: number
-  /** False if the last page has as many rows as the pages before it. */
   readonly isShort: boolean
 }
 
@@ -19,7 +18,7 @@ const LEAP_GROWTH = 4
 export function* searchLastPage(guess = 1, stop = Infinity): Generator<number, LastPage | undefined, PageComparison> {
   let highestFull = 1
   let highestPossible: number | undefined
-  /** The number of a page that is shorter than page 1. The search then checks that the next page is empty. */
+  /** Number of a page that is shorter than page 1. The next page must be empty. */
   let short: number | undefined
   let lastPageRepeats = false
   let leap = 1
@@ -38,18 +37,22 @@ export function* searchLastPage(guess = 1, stop = Infinity): Generator<number, L
 
   for (;;) {
     const number = nextNumber()
-    const sight = yield number
+    const comparison = yield number
     const before = short
-    short = sight === 'short' ? number : undefined
-    lastPageRepeats ||= sight === 'again'
-    // After a short page, all later pages must be empty, or all must repeat it. Otherwise, pages contradict each other.
-    const isBroken = before !== undefined && sight !== 'empty' && sight !== 'again'
-    if (sight === 'odd' || isBroken || (lastPageRepeats && (sight === 'short' || sight === 'empty'))) return undefined
-    if (sight === 'empty' && before !== undefined) return { number: before, isShort: true }
+    short = comparison === 'short' ? number : undefined
+    lastPageRepeats ||= comparison === 'again'
+    const isContradiction = before !== undefined && comparison !== 'empty' && comparison !== 'again'
+    if (
+      comparison === 'odd' ||
+      isContradiction ||
+      (lastPageRepeats && (comparison === 'short' || comparison === 'empty'))
+    )
+      return undefined
+    if (comparison === 'empty' && before !== undefined) return { number: before, isShort: true }
     if (number !== guess) leap *= LEAP_GROWTH
-    if (sight === 'full') highestFull = number
-    if (sight === 'again') highestPossible = before ?? number
-    if (sight === 'empty') highestPossible = number - 1
+    if (comparison === 'full') highestFull = number
+    if (comparison === 'again') highestPossible = before ?? number
+    if (comparison === 'empty') highestPossible = number - 1
     if (highestPossible === undefined) continue
     const isShort = lastPageRepeats ? highestPossible === highestFull + 1 : short === highestPossible
     if (isShort || (!lastPageRepeats && highestPossible === highestFull)) return { number: highestPossible, isShort }

@@ -6,7 +6,7 @@ import { type Before, markAfter, reachesBack, type Window, type WindowRules } fr
 
 export type MarkName = 'modified_since' | 'aggregate_record_modified' | 'since'
 
-/** The marks that record how far all rows were read: `modified_since` for a report, `since` for an audited record. */
+/** `modified_since` is the mark of a report, `since` the mark of an audited record. */
 export const READ_UP_TO = ['modified_since', 'since'] as const satisfies readonly MarkName[]
 
 export function marksOf({ perRecord, newerBy }: Pick<Declaration, 'perRecord' | 'newerBy'>): readonly MarkName[] {
@@ -20,10 +20,10 @@ export interface Marks {
   readonly before: Before
   readonly window: Window
   readonly rules: WindowRules
-  /** The spans that the run has proven, in any order. The mark moves up to the first gap between them. */
+  /** The spans that the run has proven. The mark moves up to the first gap between them. */
   readonly proven: readonly Span[]
   readonly value: Instant | undefined
-  /** The mark to store. Undefined if the service's clock was set back, because rows before the window may be unread. */
+  /** The mark to store. Undefined if the service's clock was set back: rows before the window may be unread. */
   readonly moved: Instant | undefined
 }
 
@@ -36,7 +36,7 @@ export const marksFrom = (before: Before, window: Window, rules: WindowRules): M
   moved: undefined,
 })
 
-/** Returns the marks after a proven slice. None is later than `clock`, the service's time in the first response. */
+/** Returns the marks after a proven slice. `clock`: the service's time in the first response. */
 export function marksAfter(marks: Marks, span: Span, clock: Instant): Marks {
   const { before, window, rules } = marks
   const until = earliest(span.until, clock)

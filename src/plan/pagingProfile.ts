@@ -42,7 +42,6 @@ export const withLastPage = (profile: PagingProfile, rows: number): PagingProfil
   longestPageRows: Math.max(profile.longestPageRows, rows),
 })
 
-/** Returns the profile after the service has shortened its full pages to `rows` rows. */
 export const withLoweredClamp = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   fullPageRows: rows,
@@ -88,7 +87,6 @@ const CLAMP_SHARE_MIN = 0.05
 export type Page1Completeness = 'certain' | 'unless clamped' | 'if unpaged' | 'unknown'
 
 export interface FirstPage {
-  /** Number of distinct rows. */
   readonly rows: number
   readonly rowsSent: number
   readonly rowsAsked: number

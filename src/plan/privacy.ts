@@ -1,14 +1,13 @@
-/** Decides which fields of rows and collection items to hash or drop. A rule refers to a field by its column's name. */
+/** Decides which fields to hash or drop. A rule names a field by its column. */
 import type { Declaration } from '../../schema/report.ts'
 import { documentedFields, type ReportTable, tableOf } from '../../schema/tables.ts'
 import { columnName } from './columns.ts'
 
 export type ColumnRule = 'hash' | 'drop' | 'keep'
 
-/** A report's privacy settings. Example of `columns`: `{ booker_company: 'drop', 'attendees.email': 'hash' }`. */
+/** Example of `columns`: `{ booker_company: 'drop', 'attendees.email': 'hash' }`. */
 export interface PrivacyRules {
   readonly columns: Readonly<Record<string, ColumnRule>>
-  /** If true, rows are stored in columns only, without their original text (`_payload`). */
   readonly excludePayload: boolean
 }
 
@@ -40,14 +39,13 @@ export function rowRules(report: Declaration, rules: PrivacyRules) {
   return {
     row: new Map([...own, ...otherwise]),
     collections: new Map(collections.map((name) => [name, ofChild(name)] as const).filter(([, { size }]) => size > 0)),
-    /** The only fields whose arrays and objects are stored. If undefined, all of them are. */
     nested: rules.excludePayload
       ? new Set([...documentedFields(report), ...table.children.map(({ field }) => field)])
       : undefined,
   }
 }
 
-/** Returns the other fields (snake_case) that can fill this column (spec §2). The column's rule applies to them too. */
+/** Returns the other fields (snake_case) that can fill this column (spec §2). */
 export const otherNames = (table: ReportTable, column: string): string[] =>
   (table.fields.find(({ name }) => name === column)?.sources ?? []).map(columnName).filter((name) => name !== column)
 
@@ -59,7 +57,7 @@ export const ruleOf = (rules: ObjectRules, field: string): ActiveRule | undefine
 export const itemRulesOf = ({ collections }: RowRules, field: string): ObjectRules | undefined =>
   collections.size === 0 ? undefined : collections.get(columnName(field))
 
-/** Returns the rules as text, to detect changes. `keyPrint` is a fingerprint of the secret key that hashes columns. */
+/** Returns the rules as text, to detect changes. `keyPrint`: fingerprint of the secret key that hashes columns. */
 export function privacyText(rules: PrivacyRules, keyPrint: string | undefined): string | undefined {
   const active = activeRules(rules).toSorted(([a], [b]) => (a < b ? -1 : 1))
   if (active.length === 0 && !rules.excludePayload) return undefined
@@ -77,7 +75,6 @@ export function newlyPrivate(before: string | undefined, after: string | undefin
   const isOther = ([name, rule]: readonly [string, ActiveRule]): boolean =>
     oldRules.get(name) !== rule || (rule === 'hash' && key !== oldKey)
   const changed = active.filter(isOther)
-  // The columns that will contain hashes become text columns.
   const hashed = changed.filter(([, rule]) => rule === 'hash').map(([name]) => name)
   return { columns: changed.map(([name]) => name), hashed, payload: payload && !oldPayload }
 }

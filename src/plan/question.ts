@@ -2,7 +2,7 @@
 import type { Declaration } from '../../schema/report.ts'
 import { formatInstant, type Instant } from '../instant.ts'
 
-/** Parameters that identify one record. Identifiers above 2^53 are text, because a number would be rounded. */
+/** Identifiers above 2^53 are text, because a number would be rounded. */
 export type RecordParameters = Readonly<Record<string, number | string>>
 
 export interface Bounds {
@@ -17,13 +17,11 @@ export interface Question {
   readonly expand: readonly string[]
   readonly filters: Readonly<Record<string, unknown>>
   readonly currency?: string | undefined
-  /** The requested record: `entityId` and `entityRecordId`, or `enquiryId` (which is part of the path). */
+  /** Example: `{ entityId: 3, entityRecordId: 17 }`, or `{ enquiryId: 17 }`. */
   readonly record?: RecordParameters
-  /** Other parameters. Example: the parameter that includes or excludes deleted budgets. */
   readonly also?: Readonly<Record<string, unknown>>
 }
 
-/** Returns the path after `/reportingapi`, with the record's identifier filled in if the path contains one. */
 export function pathOf(report: Declaration, question: Question): string {
   return report.path.replace(/\{(\w+)\}/g, (_, parameter: string) => String(question.record?.[parameter] ?? ''))
 }

@@ -2,19 +2,18 @@
 import type { ReportName } from '../../schema/index.ts'
 import { DAY_MS, type Instant, plusMs } from '../instant.ts'
 
-/** A request that was sent. `kind` is the kind of its run, such as `backfill`, or `other` outside of runs. */
+/** `kind`: the kind of the run, such as `backfill`, or `other` outside of runs. */
 export type RequestEntry = { readonly report: string; readonly kind: string }
 
 export interface RequestUse {
   readonly report: ReportName
-  /** Requests in the last 24 hours. `others` are the ones that incremental runs did not send. */
+  /** Requests in the last 24 hours; `others` were not sent by incremental runs. */
   readonly used: number
   readonly others: number
-  /** How many requests an incremental run usually sends. */
   readonly cost: number
   /** Changed rows per day. */
   readonly changes: number
-  /** When the last uninterrupted run started. An interrupted run does not count, because it continues at once. */
+  /** An interrupted run does not count, because it continues at once. */
   readonly lastStart: Instant | null
 }
 
@@ -24,7 +23,7 @@ export type BudgetSettings = Limited & { readonly reports: Readonly<Record<Repor
 
 type ReportBudget = ReturnType<typeof budgetOf>[number]
 
-/** Returns how many requests are left for incremental runs. Other work, such as backfills, gets 10 to 50 %. */
+/** Other work, such as backfills, gets 10 to 50 %. */
 const shareOfRuns = (limit: number, others: number): number =>
   Math.max(limit / 2, Math.min(0.9 * limit, limit - others))
 
@@ -51,7 +50,7 @@ export function planRuns(
 }
 
 const [FACTOR_MAX, BISECTIONS] = [1e9, 100]
-/** If more requests were sent than planned, the time between two runs grows by at most this factor. */
+/** After too many requests, the time between two runs grows by at most this factor. */
 const EXCESS_MAX = 4
 /** A report runs at least this often, even if that exceeds the budget. */
 const RAREST_MS = 7 * DAY_MS
@@ -81,16 +80,15 @@ export function budgetOf(uses: readonly RequestUse[], { requestsPerDay: budget =
   })
 }
 
-/** A scheduled run may begin this much early, because neither schedules nor runs begin exactly on time. */
+/** Neither schedules nor runs begin exactly on time. */
 const earlyMs = (plannedMs: number): number => Math.min(30_000, plannedMs / 20)
 
-/** Returns whether enough time has passed since the report's last run, according to the plan. */
 export function isDue(plan: readonly ReportBudget[], report: ReportName, now: Instant): boolean {
   const { dueAt } = plan.find((each) => each.report === report) ?? {}
   return !dueAt || now >= dueAt
 }
 
-/** Returns whether a backfill may begin its next window. False if incremental runs need the rest of the budget. */
+/** Returns false if incremental runs need the rest of the budget. */
 export function hasRoom(plan: readonly ReportBudget[], { requestsPerDay: budget = Infinity }: BudgetSettings): boolean {
   const ofRuns = plan.reduce((sum, { needed, others }) => sum + needed - others, 0)
   return sumOf(plan, 'used') < budget && sumOf(plan, 'others') < Math.max(budget / 10, budget - ofRuns)

@@ -49,7 +49,6 @@ export interface ProbeResults {
   /** `unclear`: page 0 has rows, but rows have moved since the walk. */
   readonly pageZero?: 'asked' | 'unclear'
   readonly lastPage?: CountedPages | 'not found'
-  /** Set if the search for the last page met a page after more than a load. */
   readonly loadParts?: Pick<CutPlan, 'parts' | 'partRows'>
   readonly hasMissedRows?: boolean
   readonly narrower?: NarrowerResult
@@ -73,7 +72,6 @@ export interface SliceProgress {
   readonly attempt: number
   readonly walk: Walk
   readonly previous?: Walk | undefined
-  /** The walk from the last page to the first. */
   readonly backwardWalk?: Walk
   readonly page1Complete: Page1Completeness
   readonly firstNumberRequested: number

@@ -72,7 +72,6 @@ export function page2ConfirmsPage1({ page1Complete, walk }: SliceState): boolean
   return walk.latestNewRows === 0 && (isSame || (page1Complete === 'unless clamped' && walk.latestRowsSent === 0))
 }
 
-/** Returns whether page 1 is full, and page 2 repeats it or is refused. */
 export function mayHideRowsBehindPage1({ profile, settings: { pageSize }, page1Complete, walk }: SliceState): boolean {
   if (walk.latestNewRows > 0) return false
   if (walk.latestRowsSent > 0 && page1Complete !== 'if unpaged' && walk.firstRows >= pageSize) return true
@@ -127,15 +126,12 @@ export function learnCounted(state: SliceState): PagingProfile {
 export const countMax = ({ slice, settings }: SliceState): number =>
   slice.rowsExpected === undefined ? settings.loadRowsMax : PLANNED_LOADS_MAX * settings.loadRowsMax
 
-export function backwardWalkHasAll(state: SliceState): boolean {
-  const { backwardWalk } = state
+/** Returns the backward walk if it has as many rows as its pages have room for. */
+export function completeBackwardWalk(state: SliceState): Walk | undefined {
+  const { backwardWalk: walk } = state
   const total = lastPageFound(state)?.total
-  return (
-    backwardWalk !== undefined &&
-    total !== undefined &&
-    backwardWalk.hasExactly(total) &&
-    backwardWalk.longestPageRows === state.walk.firstRowsSent
-  )
+  if (total === undefined || walk?.longestPageRows !== state.walk.firstRowsSent) return undefined
+  return walk.hasExactly(total) ? walk : undefined
 }
 
 const walksAgree = ({ profile, walk, previous, probes }: SliceState): boolean =>
@@ -182,7 +178,6 @@ export const isAgreed = (state: SliceState): boolean =>
 const canProbeNarrower = (state: SliceState): boolean =>
   state.settings.keyed && mayCut(state) && canSplit(state.slice.span)
 
-/** Returns whether the last allowed walk over a bare array ended at a refused page after a full page. */
 export const endsAtRefusedPage = ({ profile, settings, attempt, walk }: SliceState): boolean =>
   attempt === settings.walkAttemptsMax &&
   walk.refusalOfNeededPage(profile) !== undefined &&
@@ -266,6 +261,9 @@ export const splitIntoLoads = (
   { slice: { span }, settings }: SliceState,
   total: number,
 ): readonly Span[] | undefined => (canSplit(span) ? splitByTotal(span, total, settings.loadRowsMax) : undefined)
+
+export const isCountable = (state: SliceState): boolean =>
+  state.settings.keyed && isOld(state) && state.slice.mayCount === true && state.walk.repeats === 0
 
 export const mustWalkBack = (state: SliceState): boolean =>
   lastPageFound(state) !== undefined && state.backwardWalk === undefined

@@ -24,7 +24,6 @@ export interface CutPlan {
   readonly parts?: readonly Span[] | undefined
   readonly partRows?: readonly number[] | undefined
   readonly total?: number | undefined
-  /** How many pages each further slice of old rows should have. */
   readonly pagesEach?: number | undefined
   readonly stamps?: readonly RowStamps[] | undefined
 }
@@ -65,7 +64,6 @@ export class SpanQueue {
     this.#wholeUntil = this.#oldUntil
   }
 
-  /** Returns the earliest remaining span, shortened to the planned length. */
   next(): Span | undefined {
     const queued = this.#pending.pop()
     this.#current = queued
@@ -208,7 +206,6 @@ export class SpanQueue {
     return hintOf(stamps, { since, until, pageRows, rowsPlanned: planned, isKnown, failures: this.#failures })
   }
 
-  /** Returns the length (µs) of the next slice, after a slice of `length` µs from `since` had too many rows. */
   #shorter(length: number, facts: { since: Instant; hint: SampleHint | undefined; total: number | undefined }): number {
     const { since, hint, total } = facts
     const shrunk = shorterLength(length, this.#failures)
@@ -229,7 +226,6 @@ export class SpanQueue {
     return Math.max(1, Math.min(length - 1, Math.floor(bounded)))
   }
 
-  /** Cuts the span right after the crowded instant `at`. */
   #setCrowdedApart({ span, rows }: QueuedSpan, at: Instant): void {
     const [crowded, rest] = splitAt(span, (at + 1) as Instant) ?? [span]
     if (rest !== undefined) this.#pending.push({ span: rest, rows })

@@ -7,13 +7,13 @@ export interface Span {
 }
 
 const SLICES_MAX = 1_000
-/** Factors for the next slice's length after 1, 2, … overfull slices. The tiny ones are for many rows with one time. */
+/** Factors for the next slice's length after 1, 2, … overfull slices. */
 const SHRINK = [0.7, 0.45, 0.2, 0.04, 0.0016, 0.000_002_5] as const
 
 export const canSplit = (span: Span | undefined): span is Span & { since: Instant } =>
   span?.since !== undefined && span.until - span.since >= 2
 
-/** Cuts a span with `total` rows into slices of equal length. If rows are evenly spread, each has about `rowsEach`. */
+/** Cuts a span with `total` rows into slices of equal length and about `rowsEach` rows. */
 export function splitByTotal(span: Span & { since: Instant }, total: number, rowsEach: number): Span[] {
   const length = span.until - span.since
   const slices = Math.max(2, Math.min(SLICES_MAX, length, Math.ceil(total / Math.max(1, rowsEach))))
@@ -34,10 +34,10 @@ export function splitAt(span: Span, at: Instant): [Span, Span] | undefined {
   ]
 }
 
-/** Returns the time before which no new row can appear: `overlapMs` before the service's clock (PROOFS, A3). */
+/** Returns the time before which no new row can appear (PROOFS, A3). */
 export const youngFrom = (clock: Instant, overlapMs: number): Instant => minusMs(clock, overlapMs)
 
-/** Returns the next slice's length (µs) after `failures` overfull slices. The last of them was `length` µs long. */
+/** Returns the next slice's length (µs). The last of `failures` overfull slices was `length` µs long. */
 export function shorterLength(length: number, failures: number): number {
   const factor = SHRINK[Math.min(failures, SHRINK.length) - 1] ?? SHRINK[0]
   return Math.max(1, Math.floor(length * factor))
@@ -47,14 +47,14 @@ const lowerOf = ({ since }: Span): number => since ?? Number.NEGATIVE_INFINITY
 
 /** Merges spans that overlap or touch, earliest first. Leaves out spans that end before they begin. */
 export function merged(spans: readonly Span[]): Span[] {
-  const islands: Span[] = []
+  const result: Span[] = []
   const real = spans.filter((span) => lowerOf(span) <= span.until)
   for (const span of real.toSorted((a, b) => lowerOf(a) - lowerOf(b) || 0)) {
-    const last = islands.at(-1)
-    if (last === undefined || lowerOf(span) > last.until) islands.push(span)
-    else if (span.until > last.until) islands[islands.length - 1] = { since: last.since, until: span.until }
+    const last = result.at(-1)
+    if (last === undefined || lowerOf(span) > last.until) result.push(span)
+    else if (span.until > last.until) result[result.length - 1] = { since: last.since, until: span.until }
   }
-  return islands
+  return result
 }
 
 export function gapsIn(spans: readonly Span[], from: Instant): (Span & { readonly since: Instant })[] {
@@ -67,10 +67,10 @@ export function gapsIn(spans: readonly Span[], from: Instant): (Span & { readonl
   return gaps
 }
 
-/** Returns how far the spans reach from `from` without a gap. Without `from`, returns the end of the first span. */
+/** Returns how far the spans reach from `from` without a gap. */
 export function provenUpTo(from: Instant | undefined, spans: readonly Span[]): Instant | undefined {
-  const islands = merged(spans)
-  if (from === undefined) return islands[0]?.until
-  const reaching = islands.find((island) => lowerOf(island) <= from && island.until >= from)
+  const joined = merged(spans)
+  if (from === undefined) return joined[0]?.until
+  const reaching = joined.find((span) => lowerOf(span) <= from && span.until >= from)
   return reaching?.until ?? from
 }

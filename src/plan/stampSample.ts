@@ -50,7 +50,7 @@ export function hintOf(rows: readonly RowStamps[], question: SampleQuestion): Sa
     return { cuts: [], from, rate: length > 0 ? sorted.length / length : undefined }
   }
   const first = cutAfter(sorted, rowsFor(order, question))
-  // Exactly sorted rows that fill more than 1.5 pages also show where the slice after the next one should end.
+  // More than 1.5 pages of sorted rows also show where the slice after the next one should end.
   if (order !== 'exact' || sorted.length <= 1.5 * question.pageRows) return { cuts: [first], from }
   const later = sorted.filter((at) => at > first)
   return { cuts: [first, cutAfter(later, question.pageRows - 2)], from }
@@ -61,7 +61,7 @@ const timesIn = ({ since, until }: Span, stamps: RowStamps): readonly Instant[] 
 
 type Order = 'exact' | 'ascending' | 'descending' | 'none'
 
-/** Returns how the rows are sorted by time. `exact`: ascending, and each row has the same time in all its fields. */
+/** `exact`: ascending, and each row has the same time in all its fields. */
 function orderOf(rows: readonly RowStamps[]): Order {
   const columns = rows[0]?.length ?? 0
   const agreeing = rows.filter((stamps) => stamps.every((at) => at === stamps[0])).length
@@ -91,7 +91,7 @@ function rowsFor(order: Order, { pageRows, rowsPlanned, isKnown, failures }: Sam
   return rowsPlanned * (order === 'none' ? UNSORTED_SHARE : step(SORTED_SHARES))
 }
 
-/** Returns where to end a slice of about `wanted` rows. Rows with the same time always stay together. */
+/** Returns where to end a slice of about `wanted` rows. Rows with the same time stay together. */
 function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
   let count = Math.max(1, Math.min(sorted.length - 1, Math.floor(wanted)))
   while (count > 0 && sorted[count] === sorted[count - 1]) count -= 1
@@ -101,7 +101,7 @@ function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
   return behind === undefined ? first : ((behind - 1) as Instant)
 }
 
-/** Returns the time at which page `later` begins, as a place to cut. Undefined if pages are not sorted by time. */
+/** Returns the time at which page `later` begins. Undefined if pages are not sorted by time. */
 export function beginningOf(first: readonly RowStamps[], later: readonly RowStamps[], span: Span): Instant | undefined {
   for (const column of first[0]?.keys() ?? []) {
     const begun = rangeOf(first.map((stamps) => stamps[column] ?? NEVER))
@@ -114,14 +114,14 @@ export function beginningOf(first: readonly RowStamps[], later: readonly RowStam
 
 const NEVER = Number.POSITIVE_INFINITY as Instant
 
-/** Returns the spans to check for missed rows: after the rows of both pages, or before them if the newest are first. */
-export function edgesOf(first: readonly RowStamps[], last: readonly RowStamps[], span: Span): Span[] {
+/** Returns the spans after the rows of both pages, or before them if the newest rows are first. */
+export function spansBeyond(first: readonly RowStamps[], last: readonly RowStamps[], span: Span): Span[] {
   const [begun, ended] = [boundsOf(first, span), boundsOf(last, span)]
   if (begun === undefined || ended === undefined) return []
-  const runsBack = ended.entered.latest < begun.entered.earliest || ended.gone.latest < begun.gone.earliest
+  const runsBack = ended.earlier.latest < begun.earlier.earliest || ended.later.latest < begun.later.earliest
   const edges = runsBack
-    ? [ended.gone.earliest, ended.entered.earliest].map((until) => ({ since: span.since, until }))
-    : [latestOf(begun.entered, ended.entered), latestOf(begun.gone, ended.gone)].map((since) => ({ ...span, since }))
+    ? [ended.later.earliest, ended.earlier.earliest].map((until) => ({ since: span.since, until }))
+    : [latestOf(begun.earlier, ended.earlier), latestOf(begun.later, ended.later)].map((since) => ({ ...span, since }))
   return edges.filter((edge, n) => n === 0 || edge.since !== edges[0]?.since || edge.until !== edges[0]?.until)
 }
 
@@ -132,12 +132,12 @@ interface Range {
 
 const latestOf = (a: Range, b: Range): Instant => Math.max(a.latest, b.latest) as Instant
 
-/** A row can have two modification times. `entered` is the range of the earlier ones, `gone` of the later ones. */
-function boundsOf(rows: readonly RowStamps[], span: Span): { entered: Range; gone: Range } | undefined {
+/** A row can have two modification times: `earlier` and `later` are the ranges of both. */
+function boundsOf(rows: readonly RowStamps[], span: Span): { earlier: Range; later: Range } | undefined {
   const inside = rows.flatMap((stamps) => rangeOf(timesIn(span, stamps)) ?? [])
-  const entered = rangeOf(inside.map(({ earliest }) => earliest))
-  const gone = rangeOf(inside.map(({ latest }) => latest))
-  return entered && gone && { entered, gone }
+  const earlier = rangeOf(inside.map(({ earliest }) => earliest))
+  const later = rangeOf(inside.map(({ latest }) => latest))
+  return earlier && later && { earlier, later }
 }
 
 function rangeOf(instants: readonly Instant[]): Range | undefined {
@@ -146,7 +146,7 @@ function rangeOf(instants: readonly Instant[]): Range | undefined {
   return earliest === undefined || latest === undefined ? undefined : { earliest, latest }
 }
 
-/** Cuts the span at the rows' median time or, without rows, in the middle. Returns undefined for a single instant. */
+/** Cuts the span at the median time of its rows. Returns undefined for a single instant. */
 export function halvesOf(span: Span & { since: Instant }, rows: readonly RowStamps[]): readonly Span[] | undefined {
   const { since, until } = span
   if (!canSplit(span)) return undefined

@@ -11,7 +11,6 @@ export interface WalkPage {
   readonly totalCount?: number | undefined
   readonly pageSize?: number | undefined
   readonly isRepeat?: boolean
-  /** Set if the service refused the page. A refused page counts as an empty one. */
   readonly refusal?: SyncError | undefined
 }
 
@@ -28,17 +27,17 @@ export class Walk {
   readonly keys = new KeySet()
   readonly rowsAsked: number
   pages = 0
-  /** Number of rows on all pages. A row that appears twice on the same page counts once. */
+  /** A row that appears twice on the same page counts once. */
   rows = 0
-  /** Number of rows that were already on another page of this walk. Rows have then moved, or whole pages repeat. */
+  /** Number of rows that were already on another page: rows have moved, or whole pages repeat. */
   repeats = 0
-  /** How many rows of the page read last are on no other page of this walk. */
+  /** Rows of the latest page that were on no earlier page. */
   latestNewRows = 0
-  /** Number of distinct rows on the first page (`firstRows`) and on the page with the highest number (`lastRows`). */
+  /** Number of distinct rows on page 1, and on the page with the highest number. */
   firstRows = 0
   lastRows = 0
   firstTotal: number | undefined
-  /** Number of rows as sent (with duplicates) on the first page and on the page that was read last. */
+  /** Number of rows, with duplicates, on page 1 and on the latest page. */
   firstRowsSent = 0
   latestRowsSent = 0
   longestPageRows = 0
@@ -50,7 +49,7 @@ export class Walk {
   #highest = 0
   #highestCounted = 0
   #withoutKey = 0
-  /** Rows without a key: their text, and the number of the first page that contained it. */
+  /** The text of rows without a key, and the first page that had it. */
   readonly #keyless = new Map<string, number>()
   #keylessAgain = 0
   #reachedEnd = false
@@ -73,7 +72,6 @@ export class Walk {
     return this.#kind.keyed ? this.keys.size + this.#withoutKey : this.rows
   }
 
-  /** Returns how many rows a full page has: the smaller of the response's `pageSize` and page 1's row count. */
   get pageRows(): number {
     return Math.max(1, Math.min(this.#pageSizeOfAnswer ?? this.firstRows, this.firstRows))
   }
@@ -121,7 +119,7 @@ export class Walk {
     if (page.totalCount !== undefined) this.#totals.add(page.totalCount)
   }
 
-  /** Records a page that repeats the page before it. Adds to `repeats`, unless the service repeats its last page. */
+  /** Records a page that repeats the page before it. Some services repeat their last page. */
   #sawAgain({ rowCount, totalCount }: WalkPage): void {
     const isBehindLast =
       totalCount === undefined ? this.#highest !== 1 : this.rows === totalCount && totalCount === this.totalCount
@@ -131,7 +129,6 @@ export class Walk {
     if (totalCount !== undefined) this.#totals.add(totalCount)
   }
 
-  /** Returns the last page's number. Example: 3 for a total of 250 and 100 rows per page. */
   get lastPageByTotal(): number {
     const total = this.totalCount ?? this.rows
     return this.firstRows === 0 ? 1 : Math.max(1, Math.ceil(total / this.pageRows))
@@ -141,7 +138,7 @@ export class Walk {
     return this.totalCount !== undefined && this.repeats === 0 && this.hasExactly(this.totalCount)
   }
 
-  /** Returns whether rows have moved between pages. False if whole pages repeat: the service may ignore paging. */
+  /** False if whole pages repeat: the service may ignore page numbers. */
   get hasMoved(): boolean {
     const { firstTotal, repeats, firstRows } = this
     return firstTotal !== undefined && (this.#totals.size > 1 || (repeats > 0 && repeats < firstRows))
@@ -151,7 +148,6 @@ export class Walk {
     return this.#keylessAgain === 0 && this.distinct === total
   }
 
-  /** Returns whether the last page has as many rows as the response's `pageSize` or, if that is missing, as page 1. */
   get isLastPageFull(): boolean {
     return this.lastRows > 0 && this.lastRows >= (this.#pageSizeOfAnswer ?? this.firstRows)
   }
@@ -163,36 +159,32 @@ export class Walk {
     return [...this.#keyless.keys()].every((text) => other.#keyless.has(text))
   }
 
-  /** Returns how many rows a full page has, judging by earlier pages of this size. Otherwise, returns `rowsAsked`. */
   #fullRows({ fullPageRows, longestPageRowsOfRun }: PagingProfile): number {
     const { rowsAsked } = this
     if (fullPageRows === undefined || rowsAsked !== this.#kind.usualPageSize) return rowsAsked
     return Math.min(rowsAsked, Math.max(fullPageRows, longestPageRowsOfRun))
   }
 
-  /** Returns whether the last page is full. A next page may then exist, even if the reported total has been reached. */
+  /** Returns whether a next page may exist, even if the total has been reached. */
   endsFull(profile: PagingProfile): boolean {
     return this.isLastPageFull || (this.lastRows > 0 && this.lastRows >= this.#fullRows(profile))
   }
 
-  /** Returns whether the walk has ended: a page had no new row, or the total is met and the last page isn't full. */
   isAtEnd(profile: PagingProfile): boolean {
     return this.#reachedEnd || (this.meetsTotal && !this.endsFull(profile))
   }
 
-  /** Returns whether the walk ended and no row was on two pages. Repeats are fine if the service ignores paging. */
+  /** Repeats are fine if the service ignores page numbers. */
   endedWithoutRepeats(profile: PagingProfile): boolean {
     return this.isAtEnd(profile) && (this.repeats === 0 || this.#isUnpaged(profile))
   }
 
-  /** Returns whether the service ignores paging, so that each page has all rows. False if this is not certain. */
   #isUnpaged(profile: PagingProfile): boolean {
     const { firstRows, rowsAsked } = this
-    // The service reports more rows than it returned, and the last page is full. Some rows are on no page.
     const hasMore = this.isLastPageFull && (this.totalCount ?? 0) > this.distinct
     if (this.#sawEmptyPage || this.distinct !== firstRows || hasMore) return false
     const { usualPageSize } = this.#kind
-    // If page 1 is no longer than a usual page although a larger one was requested, page 1 may lack rows.
+    // A page 1 that is not longer than a usual page may lack rows if a larger page was requested.
     return (
       firstRows > rowsAsked ||
       (firstRows < this.#fullRows(profile) && (rowsAsked <= usualPageSize || firstRows > usualPageSize))

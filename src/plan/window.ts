@@ -3,10 +3,10 @@ import type { Instant } from '../instant.ts'
 import { earliest, latest, MICROS_PER_SECOND, MINUTE_MS, millisBetween, minusMs, plusMs } from '../instant.ts'
 
 export interface Window {
-  /** Undefined if the request has no lower bound. The service then also returns rows without a modification time. */
+  /** Without a lower bound, the service also returns rows without a modification time. */
   readonly since: Instant | undefined
   readonly until: Instant
-  /** When the bounds were computed, by the service's clock. The window proves nothing about later times. */
+  /** When the bounds were computed, by the service's clock. */
   readonly clock: Instant
 }
 
@@ -14,11 +14,10 @@ export interface WindowRules {
   readonly start: Instant
   readonly overlapMs: number
   readonly settleMs: number
-  /** True if the service requires a lower bound. Otherwise the first window has none. */
   readonly sinceRequired: boolean
 }
 
-/** The `Date` header has whole seconds, so the service's clock may be up to this far ahead of the header. */
+/** The `Date` header has whole seconds. */
 export const CLOCK_GRAIN_MS = 1_000
 
 /** The service must begin its response within this time. A year of rows with `expand` may need a minute (spec §4). */
@@ -26,14 +25,13 @@ export const HEAD_MS_MAX = 2 * MINUTE_MS
 
 export interface Before {
   readonly mark: Instant | undefined
-  /** End of the previous window: about when it was computed, by the service's clock. */
   readonly until?: Instant | undefined
   readonly sincePreviousRunMs?: number | undefined
 }
 
 export const FIRST: Before = { mark: undefined }
 
-/** Returns the next incremental window. It begins earlier if the service's clock was set back (contract §5.1). */
+/** Returns the next incremental window. The window begins earlier if the service's clock was set back (contract §5.1). */
 export function nextWindow(before: Before, clock: Instant, rules: WindowRules): Window {
   // The window ends now, because the service filters rows by the time of their last edit. With an earlier end, the
   // service would never return a row that is edited every few seconds (contract §5.5).
@@ -54,13 +52,13 @@ export function reachesBack(window: Window, before: Before, cut: { clock: Instan
   return window.since === undefined || (since !== undefined && window.since <= since)
 }
 
-/** Returns the mark after a proven window. It stays `settleMs` behind the clock, because newer edits may be missing. */
+/** Returns the mark after a proven window: `settleMs` behind the clock, because newer edits may be missing. */
 export function markAfter(mark: Instant | undefined, window: Window, settleMs: number): Instant {
   const reached = earliest(window.until, minusMs(window.clock, settleMs))
   if (mark !== undefined) return latest(mark, reached)
   return window.since === undefined ? reached : latest(window.since, reached)
 }
 
-/** Cuts a time to whole seconds, the resolution of the Date header, so that it can be compared with `_observed_at`. */
+/** Cuts a time to whole seconds, the resolution of `_observed_at`. */
 export const floorToSecond = (instant: Instant): Instant =>
   (Math.floor(instant / MICROS_PER_SECOND) * MICROS_PER_SECOND) as Instant

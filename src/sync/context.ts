@@ -1,4 +1,4 @@
-/** The dependencies of a run, such as the client, warehouse and clock. The caller (or a simulation) opens them. */
+/** The dependencies of a run, such as the client, warehouse and clock. */
 import { z } from 'zod'
 import { Report } from '../../schema/index.ts'
 import type { BudgetSettings } from '../plan/requestBudget.ts'
@@ -12,7 +12,7 @@ import type { Fence, FenceRequest } from '../warehouse/books/fences.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
 import type { ReportOutcome } from './reportOutcome.ts'
 
-/** Takes staged rows. The warehouse loads them; `pullWindow` only moves their files to a folder for a later load. */
+/** Takes staged rows. `pullWindow` has one that only moves the files. */
 export type Loader = Pick<Warehouse, 'numberMark' | 'load'>
 
 export interface WalkContext {
@@ -23,7 +23,7 @@ export interface WalkContext {
   readonly onProgress: (progress: Progress) => void
   readonly signal: AbortSignal
   readonly priority?: Priority | undefined
-  /** This run's right to commit, which each commit checks. Undefined until `withFence` is called. */
+  /** This run's right to commit. Undefined until `withFence` is called. */
   readonly fence?: Fence | undefined
   readonly observe?: Observe | undefined
 }
@@ -37,9 +37,7 @@ export interface SyncSettings
   extends Pick<Config, 'reports' | 'currencies' | 'limits' | 'staging' | 'rejectedKeepMs'>,
     Pick<BudgetSettings, 'requestsPerDay'> {
   readonly concurrency: number
-  /** The client identifier and its OAuth scopes. If they change, reports that the service refused are tried again. */
   readonly identity: string
-  /** If the secret changes, reports that were paused because the service refused the credentials are tried again. */
   readonly clientSecret: Pick<Secret, 'shortHash'>
   readonly hashKey?: Secret | undefined
 }
@@ -73,7 +71,7 @@ export const scopesOf = ({ currencies }: Pick<SyncSettings, 'currencies'>, { cur
 export const identityOf = (service: { readonly clientId: string; readonly scopes?: readonly string[] }): string =>
   `${service.clientId} ${(service.scopes ?? []).toSorted().join(' ')}`.trim()
 
-/** Returns the context with a new fence. From then on, earlier runs of the same kind and report can't commit. */
+/** Takes a fence: earlier runs of the same kind and report can't commit any more. */
 export async function withFence(context: SyncContext, request: FenceRequest): Promise<SyncContext> {
   const { fence, warehouse } = context
   if (fence !== undefined && fence.report === request.report && fence.kind === request.kind) return context

@@ -19,7 +19,7 @@ const RANGES_MAX = 8
 const FAILURES_MAX = 3
 const STOPPED_MS = DAY_MS
 
-/** Compares counts, and rereads older ranges that differ. Returns whether any differ. Throws MASS_DELETE_STOPPED. */
+/** Returns whether counts differed, after reading the ranges that differ again. Throws MASS_DELETE_STOPPED. */
 export async function compareCounts(context: SyncContext, reading: Reading): Promise<boolean> {
   const { warehouse, client, clock } = context
   const { declaration, config, scope, window } = reading.plan
@@ -42,11 +42,10 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     if (deletesEveryMs > 0 || (state?.failures ?? 0) > 0 || state?.stopped !== undefined) await record()
     return false
   }
-  // If every run compares (`restMs` 0), equal counts are not recorded. So this computes when the previous run was.
+  // If every run compares (`restMs` 0), equal counts are not stored.
   const comparedAt = restMs === 0 ? plusMs(window.since, config.overlapMs + config.settleMs) : state?.countedAt
   const comparison = { context, reading, until: (window.since - 1) as Instant, comparedAt }
   const found = await findRows(comparison, next.acceptedDifference).catch(async (error: unknown) => {
-    // Without this record, every run would reread these ranges and be stopped by the deletion limit again.
     if (error instanceof SyncError && error.code === 'MASS_DELETE_STOPPED') await record({ stopped: error.message })
     throw error
   })
@@ -55,7 +54,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     if (state !== undefined) await record()
     return true
   }
-  // A row without a creation time never gets one, so later comparisons would fail too. They stop after this failure.
+  // A row without a creation time never gets one, so later comparisons would fail, too.
   const failures = found === UNDATED ? FAILURES_MAX : (state?.failures ?? 0) + 1
   const why = `${found}: the service counts ${total} rows, ${(total ?? 0) - beyond} are stored`
   await record({ acceptedDifference: beyond, failures, stopped: failures < FAILURES_MAX ? undefined : why })
@@ -68,9 +67,9 @@ type CountResult = 'recent rows' | 'rows' | 'no row explains the total' | 'total
 interface Comparison {
   readonly context: SyncContext
   readonly reading: Reading
-  /** End of the compared range. Rows created after this time were all read as part of this run's window. */
+  /** Rows that were created after this time were read by this run's window. */
   readonly until: Instant
-  /** When the previous comparison ran, by the service's clock. Its total did not include the rows missing now. */
+  /** When the previous comparison ran, by the service's clock. */
   readonly comparedAt: Instant | undefined
 }
 
@@ -84,7 +83,7 @@ async function findRows(comparison: Comparison, acceptedDifference: number): Pro
   const total = await totalUpTo(reading, until)
   const { kind } = await totalOfCreated(reading)
   if (kind === 'undated') return UNDATED
-  // If the rows created up to `until` still differ by the accepted number, only newer rows explain the new difference.
+  // Then only rows that were created after `until` explain the new difference.
   if (total === undefined || total - notes.reduce((sum, { rows }) => sum + rows, 0) === acceptedDifference)
     return 'recent rows'
   if (kind === 'unknown') return 'totals that change'
@@ -107,7 +106,7 @@ async function wrongRanges({ reading, until: end }: Comparison, notes: readonly 
     if (upTo === undefined) return []
     step = search.next(upTo)
   }
-  // Extends each range back to the end of the previous one, and the last to `end`, so that no time is left out.
+  // Each range begins where the previous one ends, so that no time is left out.
   return step.value.map((range) => {
     const number = ranges.indexOf(range)
     return { since: ranges[number - 1]?.until, until: number === ranges.length - 1 ? end : range.until }
@@ -117,7 +116,7 @@ async function wrongRanges({ reading, until: end }: Comparison, notes: readonly 
 const totalUpTo = (reading: Reading, until: Instant): Promise<number | undefined> =>
   totalNow(reading, { created: { since: undefined, until } })
 
-/** Rereads a range in slices of about a page. Returns how many of its stored rows the service did not return. */
+/** Reads a range again, in slices of about a page. Returns how many stored rows the service did not return. */
 async function readRange(comparison: Comparison, range: Span): Promise<number> {
   const { context, reading, until } = comparison
   const { warehouse, clock, fence } = context
@@ -128,14 +127,13 @@ async function readRange(comparison: Comparison, range: Span): Promise<number> {
   const place = { report, scope, fence }
   const settings = { ...source.settings, loadRowsMax: source.pages.pageSize }
   let oldest: { readonly span: Span; readonly missing: readonly string[] } | undefined
-  for await (const { span, keys } of provenSlices({ ...source, settings, axis: 'created' }, [range])) {
+  for await (const { span, keys } of provenSlices({ ...source, settings, timeFilter: 'created' }, [range])) {
     const missing = await warehouse.counts.note(place, { span, keys, readBy: runId })
     if (missing.length > 0) oldest ??= { span, missing }
   }
   if (oldest !== undefined)
     intake.source = { kind: 'reread', lateMs: await latenessMs(comparison, oldest.span, oldest.missing) }
   await intake.commit()
-  // The run has already read all rows created after `until`, so the last range extends to the window's end.
   const isLast = range.until === until
   const span = { since: range.since, until: isLast ? plan.window.until : range.until }
   const isWhole = isLast && range.since === undefined
@@ -145,7 +143,7 @@ async function readRange(comparison: Comparison, range: Span): Promise<number> {
   return ended.absent
 }
 
-/** Estimates how many milliseconds late the oldest missing row appeared. The row may have been even later. */
+/** Returns how late (ms) the oldest missing row appeared, at least. */
 async function latenessMs(
   { reading: { source, plan }, comparedAt }: Comparison,
   span: Span,
@@ -153,7 +151,7 @@ async function latenessMs(
 ): Promise<number> {
   let ms = Math.max(plan.config.overlapMs, SECOND_MS)
   if (comparedAt === undefined) return ms
-  // Rows do not contain their creation time. So requests look for missing rows 2 × `ms` or more before `comparedAt`.
+  // Rows do not contain their creation time, so requests search for the rows that were created before.
   const since = span.since ?? (0 as Instant)
   for (let until = minusMs(comparedAt, 2 * ms); until > since; until = minusMs(comparedAt, 2 * ms)) {
     const { page } = await source.pages.read({ ...source.question, expand: [], created: { since, until } }, 1)

@@ -1,4 +1,4 @@
-/** Reads all rows of a report: in its first run, in a reconcile, after a reset and after some changes of settings. */
+/** Reads all rows of a report: in its first run, in a reconcile, and after some changes of settings. */
 import { DAY_MS, earliest, type Instant, plusMs } from '../instant.ts'
 import { KeySet } from '../plan/keySet.ts'
 import { type Span, splitAt, youngFrom } from '../plan/spans.ts'
@@ -8,10 +8,10 @@ import type { ProvenSlice } from './walk/provenSlices.ts'
 import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 import { serviceClock } from './walk/serviceClock.ts'
 
-/** Also requests rows dated up to 100 years in the future, because a wrong clock may have set such times. */
+/** A wrong clock may have set times in the future. */
 const FUTURE_MS = 100 * 366 * DAY_MS
 
-/** Yields all rows as one slice: from one response if possible, otherwise by creation time or, if unknown, by page. */
+/** Yields all rows as one slice: from one response, else by creation time, else by page. */
 export async function* everySlice(reading: Reading): AsyncGenerator<ProvenSlice, void> {
   const first = await reading.everything(WALK_POLICIES['first look'])
   if (first.kind === 'proven') {
@@ -23,7 +23,7 @@ export async function* everySlice(reading: Reading): AsyncGenerator<ProvenSlice,
   if (everything.kind === 'proven') yield everything
 }
 
-/** Reads all rows by creation time, or returns undefined if rows may lack it. `total` is the first response's total. */
+/** Returns undefined if rows may lack a creation time. `total`: the first response's total. */
 async function readByCreation(reading: Reading, total: number | undefined): Promise<ProvenSlice | undefined> {
   const everything = { since: undefined, until: reading.plan.window.until }
   const { youngFrom, loadRowsMax } = reading.source.settings
@@ -32,27 +32,27 @@ async function readByCreation(reading: Reading, total: number | undefined): Prom
   let rows = 0
   // Millions of keys take a lot of memory, so keys are compared only if there are few rows.
   const isSmall = (total ?? Infinity) <= loadRowsMax
-  // No new row can appear before `youngFrom`, so a matching total proves that the earlier part is complete.
+  // The old part is read separately, because a total can prove it.
   const spans = splitAt(everything, youngFrom) ?? [everything]
   for await (const slice of reading.slices('created', spans)) {
     rows += slice.rows
     proofs.add(slice.proof)
-    // A row on the boundary that two spans share is read twice. If it were counted twice, it could hide a missing row.
+    // A row on the bound between two slices is read twice.
     if (isSmall) for (const key of slice.keys) keys.add(key)
   }
   await reading.intake.commit()
   const isQuiet = isSmall && total === keys.size && !proofs.has('agreed')
-  // All rows were read if the total for all times equals the number of keys, both before and after the read.
+  // All rows were read if the total equals the number of keys, both before and after the read.
   const isSame = isQuiet && (await totalNow(reading)) === keys.size
   const totalCount = isSame ? keys.size : (await totalOfCreated(reading)).total
   const proof = [...proofs].toSorted().join('+')
   return totalCount === undefined ? undefined : { kind: 'proven', span: everything, proof, rows, totalCount, keys }
 }
 
-/** Reads the spans by creation time if possible. A creation time never changes, so no row moves to another slice. */
+/** Reads the spans by creation time if possible, because it never changes. */
 export async function readSpans(reading: Reading, spans: readonly Span[], clock: Instant): Promise<void> {
-  const axis = reading.plan.declaration.window.required ? 'window' : 'created'
-  for await (const slice of reading.slices(axis, spans)) {
+  const timeFilter = reading.plan.declaration.window.required ? 'window' : 'created'
+  for await (const slice of reading.slices(timeFilter, spans)) {
     await reading.close(slice, { knownUntil: clock, reached: earliest(slice.span.until, clock) })
   }
 }

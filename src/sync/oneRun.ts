@@ -21,7 +21,7 @@ export interface RunEnd<R> {
   readonly run?: R
 }
 
-/** Executes a run. `work` records its own success. If `work` throws, stores the error and returns it in the outcome. */
+/** Executes a run. `work` stores its own success; an error is stored here and returned in the outcome. */
 export async function oneRun<R extends ReportRun>(context: SyncContext, ask: RunRequest, work: () => Promise<R>) {
   const begun = { ...ask, startedAt: context.clock.now(), ...NO_RUN_COUNTS }
   const ended = await observeRun(context, ask, () => {
@@ -33,7 +33,7 @@ export async function oneRun<R extends ReportRun>(context: SyncContext, ask: Run
   const { code, message, cure } = error
   const state = code === 'CANCELLED' || code === 'FENCED' ? 'stopped' : 'failed'
   const record: RunRecord = { ...begun, state, endedAt: context.clock.now(), error: { code, message, cure } }
-  // Ignores further errors, such as a full disk, so that the caller gets the run's own error.
+  // The caller gets the run's own error.
   await context.warehouse.recordRun(record).catch(() => undefined)
   await pauseAfter(context, ask.report, error).catch(() => undefined)
   return ended
@@ -58,7 +58,7 @@ function runFacts({ state, pages, figures, error }: ReportOutcome): Facts {
   return { state: wasStopped ? 'stopped' : state, code: error?.code, ...counts }
 }
 
-/** Calls `work` and never throws: an error, or the reason for an abort, becomes part of the outcome. */
+/** Calls `work` and never throws: the outcome contains the error. */
 export async function runToEnd<R extends Pick<ReportRun, 'pages' | 'figures'>>(
   { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>,
   { report, runId }: Omit<RunRequest, 'kind'>,

@@ -6,32 +6,31 @@ import type { SyncContext, SyncSettings } from './context.ts'
 
 const PAUSING_ERRORS: readonly ErrorCode[] = ['SCOPE_MISSING', 'REPORT_FORBIDDEN', 'CREDENTIALS_REFUSED']
 
-/** The errors that pause a report, and the error of a report that an operator has paused. */
 export const UNTIL_RESUMED: readonly ErrorCode[] = [...PAUSING_ERRORS, 'REPORT_PAUSED']
 
-/** Ends pauses that began with another client, secret or scopes. Returns an error for each report that stays paused. */
+/** Ends outdated pauses. Returns an error for each report that stays paused. */
 export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<ReportName, SyncError>> {
   const paused = await context.warehouse.books.pauses()
   if (paused.some(({ code }) => code === 'CREDENTIALS_REFUSED')) await context.client.readSecret()
-  // A refusal's pause stays until the client, secret or scopes change. An operator's pause always stays.
+  // A pause by a refusal ends when the client, secret or scopes change. An operator's pause stays.
   const stays = (pause: Pause) => pause.code === 'REPORT_PAUSED' || pause.client === clientOf(pause, context.settings)
   const outdated = paused.filter((pause) => !stays(pause))
   const names = outdated.map(({ report }) => report)
-  // An operator may have paused one of these reports in the meantime. `onlyRefused` keeps such a pause.
+  // An operator may have paused one of these reports in the meantime.
   if (names.length > 0) await context.warehouse.resume(names, { onlyRefused: true })
   const remaining = paused.filter(stays)
   const byReport = new Map(remaining.map((pause) => [pause.report, pausedBy(pause)]))
-  // All reports use the same credentials, so a refusal of these credentials pauses all reports.
+  // All reports use the same credentials.
   const refused = remaining.find(({ code }) => code === 'CREDENTIALS_REFUSED')
   if (refused === undefined) {
-    // Another process may have ended a pause, so the client of this process must forget the refusal too.
+    // Another process may have ended a pause.
     for (const report of reportNames) if (!byReport.has(report)) context.client.forgetRefusal(report)
     return byReport
   }
   return new Map(reportNames.map((report) => [report, byReport.get(report) ?? pausedBy({ ...refused, report })]))
 }
 
-/** Throws the stored error if a refusal has paused the report. Used by commands that send requests outside of runs. */
+/** Throws the stored error if a refusal has paused the report. For commands that send requests outside of runs. */
 export function refuseAgain(pauses: readonly Pause[], report: ReportName, settings: SyncSettings): void {
   const refused = pauses.filter((pause) => pause.code !== 'REPORT_PAUSED' && pause.client === clientOf(pause, settings))
   const one =
@@ -39,7 +38,7 @@ export function refuseAgain(pauses: readonly Pause[], report: ReportName, settin
   if (one !== undefined) throw pausedBy({ ...one, report })
 }
 
-/** Identifies the client, its scopes and, for refused credentials, its secret. If one changes, the pause ends. */
+/** If this text changes, the pause ends. */
 const clientOf = ({ code }: Pick<Pause, 'code'>, { identity, clientSecret }: SyncSettings): string =>
   code === 'CREDENTIALS_REFUSED' ? `${identity} ${clientSecret.shortHash}` : identity
 
@@ -50,11 +49,11 @@ function pausedBy({ report, code, reason, cure }: Pause): SyncError {
   return new PauseError(code as ErrorCode, message, { report, cure })
 }
 
-/** Pauses the report if the service would refuse further requests too. Ignores the error of an existing pause. */
+/** Pauses the report if the service would refuse further requests, too. */
 export async function pauseAfter(context: SyncContext, report: ReportName, error: SyncError): Promise<void> {
   if (!PAUSING_ERRORS.includes(error.code) || error instanceof PauseError) return
   const { code, message: reason, cure } = error
-  // Keeps an operator's pause. A refusal's pause would end with the next successful `check`.
+  // A pause by a refusal would end with the next successful `check`.
   const isByOperator = (pause: Pause) => pause.report === report && pause.code === 'REPORT_PAUSED'
   if ((await context.warehouse.books.pauses()).some(isByOperator)) return
   const client = clientOf(error, context.settings)

@@ -22,7 +22,6 @@ const EARLIEST = parseInstant('1970-01-01T00:00:00Z') as Instant
 export interface ReconcileOptions {
   readonly runId: string
   readonly allowMassDelete: boolean
-  /** Runs the incremental run that precedes the reconcile. In a worker, waits for an active incremental run first. */
   readonly before?: () => Promise<ReportRun>
 }
 
@@ -35,7 +34,7 @@ export async function reconcileReport(given: SyncContext, report: ReportName, op
   const scopes = scopesOf(context.settings, declaration)
   const found = { rows: 0, missed: 0, differed: 0, absent: 0, deleted: 0 }
   let { pages } = before
-  // Counts only the rows that this run wrote, not the rows of earlier, interrupted runs of the reconcile.
+  // Without the rows of earlier, interrupted runs of the reconcile.
   let { inserted, updated } = before.figures
   for (const scope of scopes) {
     const one = await reconcileScope(context, { declaration, scope, options })
@@ -81,7 +80,7 @@ async function reconcileScope(
   return { pages: reading.pages, inserted, updated, found }
 }
 
-/** Returns keys of missing rows that the service still has before `start`. Such rows must not be marked as deleted. */
+/** Returns missing rows that the service has before `start`. They must not be marked as deleted. */
 async function keysBeforeStart({ warehouse }: SyncContext, { plan, source }: Reading): Promise<readonly string[]> {
   const { declaration, scope, config } = plan
   const absent = declaration.window.required ? await warehouse.books.absentKeys(declaration.name, scope) : []
@@ -103,7 +102,7 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   if (isBounded) return
   const total = await totalNow(reading)
   if (total === (await context.warehouse.books.reconciledRows(open.reconcileId))) return
-  // The counts differ. Rows without a creation time were not read, so if there are any, this reads all rows again.
+  // The counts differ, because rows without a creation time were not read.
   if ((await totalOfCreated(reading)).kind !== 'dated') await readUnbounded(reading)
 }
 
@@ -114,7 +113,7 @@ async function readUnbounded(reading: Reading): Promise<void> {
   await reading.intake.commit()
 }
 
-/** Returns a context for runs that do not compare counts, because the reconcile compares every row. */
+/** The reconcile compares every row, so its incremental run does not compare counts. */
 function withoutCounting(context: SyncContext, report: ReportName): SyncContext {
   const { settings } = context
   const config = { ...settings.reports[report], deletesEveryMs: undefined }
@@ -128,7 +127,6 @@ function notReconcilable(report: ReportName): SyncError {
   })
 }
 
-/** Reconciles one report. Never throws: the outcome contains the error. After an error, `result` is undefined. */
 export async function reconcileRun(
   context: SyncContext,
   { report, ...options }: Pick<RunRequest, 'report'> & ReconcileOptions,

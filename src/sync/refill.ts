@@ -10,13 +10,12 @@ import type { Reading } from './walk/reading.ts'
 
 export interface Refill {
   readonly until: Instant
-  /** Stores the time up to which rows must still be reread, or undefined if there are none left to reread. */
   readonly record: (refillUntil: Instant | undefined) => Promise<void>
-  /** Set only after `tidemark reset`. Marks the rows that were not read again as deleted, and returns their number. */
+  /** Set only after `tidemark reset`. Marks rows that were not read again as deleted, and returns their number. */
   readonly endReset: (() => Promise<number>) | undefined
 }
 
-/** Stores the settings before any rows are read with them. If the settings changed, returns which rows to reread. */
+/** Stores the settings. If they have changed, returns which rows to read again. */
 export async function openCoverage(
   context: SyncContext,
   { plan: { config, declaration, scope, runId, window } }: Reading,
@@ -35,7 +34,7 @@ export async function openCoverage(
   return { until: coverage.refillUntil, record, endReset: coverage.because.includes('reset') ? endReset : undefined }
 }
 
-/** Stores the privacy rules for a backfill if the report has not run yet. Removes values that are now private. */
+/** Stores the privacy rules for a backfill if the report has not run yet. */
 export async function storeSettings(context: SyncContext, report: ReportName, scope: string): Promise<void> {
   const { warehouse, fence } = context
   const { mark } = await warehouse.books.lastWindow(report, scope)
@@ -60,7 +59,7 @@ export async function readAgain(context: SyncContext, reading: Reading, refill: 
     if (part !== parts.at(-1)) await record(part?.since)
   }
   if (endReset === undefined) return record(undefined)
-  // The parts may have missed rows that were edited in the meantime, so the newest rows are read once more.
+  // The parts may lack rows that were edited in the meantime.
   if (declaration.window.required || reading.asksCreated) await readNewest(context, reading, reading.plan.window.clock)
   reading.intake.figures.deleted += await endReset()
 }

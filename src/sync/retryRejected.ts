@@ -1,4 +1,4 @@
-/** Loads rejected rows again. Each row keeps the time of its response, so a newer stored version is not overwritten. */
+/** Loads rejected rows again. Each row keeps the time of its response, so no newer version is overwritten. */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { type ReportName, reportOf } from '../../schema/index.ts'
@@ -22,7 +22,7 @@ export interface RetriedReport {
   readonly tried: number
   readonly loaded: number
   readonly rejected: number
-  /** Number of rejected rows that can't be loaded again, because only a fingerprint is stored. Undefined means 0. */
+  /** Rows that can't be loaded again, because only a fingerprint is stored. */
   readonly withheld?: number
 }
 
@@ -31,12 +31,12 @@ export type RetryContext = Pick<SyncContext, 'warehouse' | 'clock' | 'signal'> &
 }
 
 const ROWS_A_QUERY = 500
-/** A batch takes more loads until it has at least this many rows. All rows of a load are in the same batch. */
+/** A batch has at least this many rows. All rows of a load are in the same batch. */
 const ROWS_A_LOAD = 5_000
 const TRIES_MAX = 10
 const ONE_SEGMENT = { loadRowsMax: Infinity, loadBytesMax: Infinity }
 
-/** Loads a report's rejected rows again. Other loads may run at the same time, but not a second retry of the report. */
+/** Loads a report's rejected rows again. A second retry of the report must not run at the same time. */
 export async function retryRejected(context: RetryContext, report: ReportName): Promise<RetriedReport> {
   const kept = async () => {
     const loads = await context.warehouse.books.rejectingLoads(report)
@@ -60,7 +60,7 @@ interface RejectedLoads {
   readonly isLast: boolean
 }
 
-/** Loads the listed rows. Returns false if other loads have changed the list: the caller then lists the rows again. */
+/** Returns false if other loads have changed the list of rejected rows. */
 async function allLoadedAgain(context: RetryContext, report: ReportName, { loads, isLast }: RejectedLoads) {
   const changed = new SyncError('UNEXPECTED', `${report}: its rejected rows changed ${TRIES_MAX} times meanwhile`, {
     report,
@@ -78,7 +78,7 @@ async function allLoadedAgain(context: RetryContext, report: ReportName, { loads
   }
 }
 
-/** After a change of the privacy settings, rejected rows may contain values that are now private. */
+/** Rejected rows may contain values that are now private. */
 const privacyChanged = (report: ReportName): SyncError =>
   new SyncError('USAGE_INVALID', `${report}: columns, exclude_payload or the hash key changed since its last sync`, {
     report,
@@ -107,7 +107,6 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
   const plan = { answer, key: wireKey(declaration), flag, catalog, numberMark: warehouse.numberMark }
   await using spool = new Spool(join(settings.staging, `retry-${runId}`), catalog, ONE_SEGMENT)
   const asked = new Map<string, StagedPage['asked']>()
-  /** Keys of rows that the service had already deleted when they were rejected. */
   const gone = new Map<string, GoneKey>()
   let read = 0
   for (let offset = 0; offset < batch.rows; offset += ROWS_A_QUERY) {
@@ -128,7 +127,7 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
       else gone.delete(`${scope} ${key}`)
     }
   }
-  // Other loads have removed rejected rows meanwhile, so the offsets skipped some. The caller lists the rows again.
+  // Other loads have removed rejected rows meanwhile, so the offsets skipped some.
   if (read !== batch.rows) throw batch.errorIfChanged
   const [segment, ...more] = await spool.takeRest()
   assert(segment !== undefined && more.length === 0, 'kept rows make one segment')
@@ -146,13 +145,12 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
   })
 }
 
-/** Returns the values that were in the request for these rows, such as the currency or the record. */
 function columnsOf({ asked }: Declaration, scope: string): StagedPage['asked'] {
   const values = scope.split(':')
   return Object.fromEntries(asked.map(({ column }, n) => [column, values[n] ?? '']))
 }
 
-/** Returns a window that covers no time, so that the load deletes none of the audited record's stored entries. */
+/** Covers no time, so that the load deletes none of the record's stored entries. */
 const emptyWindow = ({ asked }: Declaration, columns: StagedPage['asked']): EntryWindow => ({
   record: asked.map(({ column }) => columns[column] ?? ''),
   since: 1 as Instant,

@@ -1,10 +1,10 @@
-/** Removes staged files that dead processes left. Only old files, because running processes use the directory too. */
+/** Removes staged files that dead processes left. */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { removeFolder } from '../folders.ts'
 import { type Instant, toMillis } from '../instant.ts'
 
-/** Removes files that have not been modified for `keptMs` ms. Throws WAREHOUSE_MISSING for another user's file. */
+/** Removes files that were not modified for `keptMs`. Throws WAREHOUSE_MISSING for another user's file. */
 export async function removeStaleStaging(staging: string, now: Instant, keptMs: number): Promise<string[]> {
   const removed: string[] = []
   for (const name of await namesIn(staging)) {
@@ -22,7 +22,7 @@ async function lastWrittenMs(path: string): Promise<number> {
   return Math.max(...times)
 }
 
-/** Returns Infinity if another process has just removed the file: its folder is then in use. */
+/** Infinity: another process has just removed the file, so its folder is in use. */
 const writtenMs = (path: string): Promise<number> =>
   stat(path).then(
     ({ mtimeMs }) => mtimeMs,

@@ -10,10 +10,10 @@ import { pausedReports } from './pauses.ts'
 import type { SyncContext } from './context.ts'
 import { syncReport } from './syncReport.ts'
 
-/** How many reports run at the same time. More would need more memory. With fewer, reports would wait longer. */
+/** More would need more memory; with fewer, reports would wait longer. */
 const REPORTS_AT_ONCE = 3
 
-/** Runs the reports of `wanted` that are enabled and not paused. If a report fails, its outcome contains the error. */
+/** Runs the reports that are enabled and not paused. If a report fails, its outcome contains the error. */
 export async function syncAll(
   context: SyncContext,
   wanted: readonly ReportName[],

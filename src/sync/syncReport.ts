@@ -1,4 +1,4 @@
-/** Executes an incremental run of a report. The transaction that moves the mark also stores the last rows up to it. */
+/** Executes an incremental run of a report. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { SyncError } from '../errors.ts'
@@ -49,7 +49,7 @@ async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages
   const { run } = pull
   const last = await context.warehouse.books.lastWindow(run.report, pull.scope)
   const clock = await serviceClock(context, pull.declaration, { currency: pull.scope })
-  // Reads our clock after requesting the service's clock, so that the elapsed time includes that request.
+  // Our clock is read after the service's, so that the elapsed time includes that request.
   const before = { ...last, sincePreviousRunMs: last.begunAt && millisBetween(last.begunAt, context.clock.now()) }
   await using reading = await openReading(context, pull, { before, clock })
   const refill = await openCoverage(context, reading, last.mark)

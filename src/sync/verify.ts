@@ -37,7 +37,7 @@ export interface ScopeComparison extends ComparedScope, WindowComparison {
   readonly pages: number
 }
 
-/** Compares all scopes. Throws USAGE_INVALID if a window can't be compared, or the error of reading the window. */
+/** Compares all scopes. Throws USAGE_INVALID if a window can't be compared, and the client's errors. */
 export async function verifyReport(context: SyncContext, ask: VerifyAsk): Promise<ScopeComparison[]> {
   const declaration = reportOf(ask.report)
   if (declaration.perRecord !== undefined) {

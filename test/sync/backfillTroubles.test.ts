@@ -23,7 +23,7 @@ import {
   type Pull,
   type PullAsk,
   pullHere,
-  questionOf,
+  settingsHash,
   readPulled,
 } from '../../src/sync/backfill/handover.ts'
 import { identityOf, type SyncContext } from '../../src/sync/context.ts'
@@ -352,6 +352,6 @@ async function begunWindow({ warehouse, config }: OpenTide, report: ReportName):
   await warehouse.backfills.begin({ backfillId: ID, report, ...range }, [window], range.until)
   const fence = await warehouse.takeFence({ report, kind: 'backfill', holder: ID })
   const { numberMark } = warehouse
-  const question = questionOf(config, report)
+  const question = settingsHash(config, report)
   return { backfillId: ID, report, scope, number: 1, ...range, fence, question, numberMark, profile: UNKNOWN_PAGING }
 }

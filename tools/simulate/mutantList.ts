@@ -105,8 +105,8 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'young spans are counted by their last page too',
-    file: 'src/plan/judge.ts',
-    from: 'state.settings.keyed && facts.isOld(state) && state.slice.mayCount === true',
+    file: 'src/plan/sliceFacts.ts',
+    from: 'state.settings.keyed && isOld(state) && state.slice.mayCount === true',
     to: 'state.settings.keyed && state.slice.span !== undefined && state.slice.mayCount === true',
   },
   {
@@ -121,8 +121,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'fewer rows than the pages up to the last one have room for are enough',
     needs: 'unstableOrder',
     file: 'src/plan/sliceFacts.ts',
-    from: 'backwardWalk.hasExactly(total) &&',
-    to: 'backwardWalk.distinct <= total &&',
+    from: 'return walk.hasExactly(total) ? walk',
+    to: 'return walk.distinct <= total ? walk',
   },
   {
     name: 'the last page is not read again after the pages before it',

@@ -65,7 +65,14 @@ async function firstPage(context: CheckContext, pages: PageSource, question: Que
   const { start, pageSize } = context.config.reports[name as ReportName]
   const now = context.client.serviceNow() ?? context.clock.now()
   const settings = { answer, keyed: pages.keyed, pageSize, youngFrom: now, start, ...context.config.limits }
-  const source = { pages, question, axis: 'window', policy: WALK_POLICIES.changes, settings, concurrency: 1 } as const
+  const source = {
+    pages,
+    question,
+    timeFilter: 'window',
+    policy: WALK_POLICIES.changes,
+    settings,
+    concurrency: 1,
+  } as const
   const number = await probeFirstNumber(source, question.window && { ...question.window, until: now }, first)
   pages.profile = { ...pages.profile, firstNumber: number ?? pages.profile.firstNumber }
   return number === 0 && first.requestedNumber !== 0 ? pages.read(question, 1) : first

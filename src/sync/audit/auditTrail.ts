@@ -1,4 +1,4 @@
-/** Runs an audit report once: reads the audit entries of each record that has changed, such as an enquiry. */
+/** Runs an audit report: reads the entries of each record that has changed, such as an enquiry. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportConfig } from '../../config/config.ts'
@@ -22,13 +22,13 @@ import { proveSlice } from '../walk/proveSlice.ts'
 import { serviceClock } from '../walk/serviceClock.ts'
 import type { ReportRun } from '../syncReport.ts'
 
-/** The most records in one load. Each record adds a window and a mark to the transaction. */
+/** Each record adds a window and a mark to the transaction. */
 const RECORDS_A_LOAD_MAX = 2_000
-/** After a configuration change, one run rereads at most this many trails, so that runs stay short. */
+/** One run reads at most this many trails again, so that runs stay short. */
 const TRAILS_AGAIN_MAX = 2_000
-/** After this many failed records and no success, the run checks whether any trail can be read at all. */
+/** After this many failures and no success, the run checks whether any trail can be read. */
 const FAILED_BEFORE_TEST = 20
-/** Errors that may affect only the requested record. The run then skips the record. */
+/** After these errors, the run skips the record. */
 const ERRORS_OF_ONE_RECORD: readonly ErrorCode[] = [
   'REPORT_FORBIDDEN',
   'REQUEST_INVALID',
@@ -43,7 +43,7 @@ interface Subject {
   readonly record: (recordId: string) => RecordParameters
 }
 
-/** Runs the report, and skips records that the service refuses. Throws an error if no record can be read. */
+/** Runs the report, and skips records that the service refuses. Throws if no record can be read. */
 export async function syncAudit(given: SyncContext, report: ReportName, runId: string): Promise<ReportRun> {
   const declaration = reportOf(report)
   const startedAt = given.clock.now()
@@ -76,7 +76,7 @@ interface TrailRefill {
   readonly done: () => Promise<void>
 }
 
-/** Stores each entity's settings. If these have changed, returns which trails to read again, by entity (`3:` or ''). */
+/** Stores each entity's settings. Returns which trails to read again, by prefix of their scopes (`3:` or ''). */
 async function openAuditCoverage(context: SyncContext, report: ReportName, subjects: readonly Subject[]) {
   const { warehouse, settings, fence } = context
   const wanted = readSettingsOf(settings, report)
@@ -96,12 +96,11 @@ async function openAuditCoverage(context: SyncContext, report: ReportName, subje
   return refills
 }
 
-/** Returns the settings to store. If an entity was removed and is configured again, all its trails are read again. */
 function auditCoverage(stored: Coverage | undefined, wanted: ReadSettings, askedUntil: Instant | undefined): Coverage {
   const isBack = stored === undefined && askedUntil !== undefined
   if (isBack) return { asked: wanted, refillUntil: askedUntil, because: ['entities'] }
   const next = nextCoverage(stored, wanted, askedUntil)
-  // `nextCoverage` may keep an earlier `start`. The configured one is stored, because new records' trails begin there.
+  // `nextCoverage` may keep an earlier `start`, but trails of new records begin at the configured one.
   return next.asked.start === wanted.start ? next : { ...next, asked: wanted }
 }
 
@@ -111,14 +110,14 @@ class Trail {
   readonly #declaration: Declaration
   readonly #intake: Intake
   readonly #config: ReportConfig
-  /** Resolves when the last trail has been added. Trails are added one by one, so no load contains half a trail. */
+  /** Trails are added one by one, so that no load contains half a trail. */
   #adding: Promise<void> = Promise.resolve()
   #rows = 0
   readonly #asked = new Set<string>()
   readonly #failed = new Map<string, SyncError>()
   readonly #followed = new Set<Subject>()
   #isAnyRead = false
-  /** Number of the first page (0 or 1). Undefined until a record with several pages has revealed the number. */
+  /** Undefined until a trail of several pages has shown it. */
   #firstNumber: PagingProfile['firstNumber']
 
   constructor(context: SyncContext, { declaration, intake }: { declaration: Declaration; intake: Intake }) {
@@ -134,7 +133,6 @@ class Trail {
     await this.#readTrails(subject, await dueRecords(this.#recordsOf(subject, again?.askedUntil)))
   }
 
-  /** Reads trails again, at most `TRAILS_AGAIN_MAX` per run. After the last trail, calls `again.done()`. */
   async readAgain(subject: Subject, again: TrailRefill | undefined): Promise<void> {
     if (again === undefined) return
     await this.#intake.commit()
@@ -169,7 +167,7 @@ class Trail {
     if (this.#failed.size > 0) await this.#skipFailed(report)
     const counts = { ...NO_RUN_COUNTS, pages: this.pages, rows: this.#rows }
     const endedAt = this.#context.clock.now()
-    // `commit` adds the other counts, summed over all loads of this run.
+    // `commit` adds the other counts.
     await this.#intake.commit({ runId, report, kind: 'incremental', state: 'done', startedAt, endedAt, ...counts })
   }
 
@@ -181,7 +179,7 @@ class Trail {
     await warehouse.recordSkipped({ report, now: clock.now(), fence }, skipped)
   }
 
-  /** If no record was read, tries records that earlier runs read. Throws if the service refuses those too. */
+  /** Tries records that earlier runs have read. Throws if the service refuses those, too. */
   async #checkAnyReadable(): Promise<void> {
     for (const subject of this.#followed) {
       if (this.#isAnyRead) return
@@ -217,11 +215,18 @@ class Trail {
     const { answer } = report
     const { keyed } = pages
     const settings = { answer, keyed, pageSize, youngFrom: youngFrom(clock, overlapMs), start, ...limits }
-    // Keeps the entries in memory until they are proven complete. Otherwise a load could contain half a trail.
+    // Otherwise, a load could contain half a trail.
     let entries: FetchedPage[] = []
     const sink = { add: async (page: FetchedPage) => void entries.push(page), drop: async () => void (entries = []) }
     const question = { expand, filters: {}, record }
-    const source = { pages, question, axis: 'window', policy: WALK_POLICIES.audit, settings, concurrency: 1 } as const
+    const source = {
+      pages,
+      question,
+      timeFilter: 'window',
+      policy: WALK_POLICIES.audit,
+      settings,
+      concurrency: 1,
+    } as const
     const proven = await proveSlice({ ...source, rows: sink, observe: this.#context.observe }, { span })
     assert(proven.kind === 'proven', 'a walk that is never cut ends proven or in an error')
     this.#isAnyRead = true

@@ -16,7 +16,7 @@ import { planBackfill } from './backfillPlan.ts'
 import { checkRange } from './backfillRequest.ts'
 import { eachBounded } from '../walk/bounded.ts'
 import { type Progress, type SyncContext, type WindowsProgress, withFence } from '../context.ts'
-import { loadPulled, type Pull, type PullAsk, type PulledWindow, questionOf } from './handover.ts'
+import { loadPulled, type Pull, type PullAsk, type PulledWindow, settingsHash } from './handover.ts'
 import { pauseAfter, pausedReports } from '../pauses.ts'
 import { storeSettings } from '../refill.ts'
 
@@ -26,7 +26,7 @@ export interface BackfillProgress extends Progress {
 }
 
 export interface BackfillOptions {
-  /** Identifies the backfill, its run and its loads. An open backfill with this identifier is continued. */
+  /** An open backfill with this identifier is continued. */
   readonly backfillId: string
   readonly report: ReportName
   readonly from: Instant
@@ -46,7 +46,7 @@ export interface BackfillOutcome {
   readonly failures: readonly BookedWindow[]
 }
 
-/** These errors would also occur in every other window, so they stop the whole backfill. */
+/** These errors would also occur in every other window. */
 const STOPPING_ERRORS: readonly ErrorCode[] = [
   'CANCELLED',
   'FENCED',
@@ -62,14 +62,13 @@ const STOPPING_ERRORS: readonly ErrorCode[] = [
   'WAREHOUSE_CORRUPT',
 ]
 
-/** Attempts per window and run. A window is tried again only after a temporary error. */
 const ATTEMPTS_MAX = 2
 
 /** Runs the backfill to its end. Throws USAGE_INVALID for an impossible range, and the errors in `STOPPING_ERRORS`. */
 export async function backfillReport(given: SyncContext, options: BackfillOptions): Promise<BackfillOutcome> {
   const { backfillId: holder, report } = options
   const { start } = given.settings.reports[report]
-  // The end is not compared with the clock again, because the clock may have been set back since the request.
+  // Not compared with the clock again, which may have been set back since the request.
   checkRange(options, { start, now: options.to })
   const known = await given.warehouse.backfills.book(holder)
   if (known?.state === 'done' || known?.state === 'cancelled') return outcomeOf(given, known)
@@ -121,7 +120,7 @@ async function runWindows(context: SyncContext, options: BackfillOptions): Promi
   })
 }
 
-/** Counts the windows that have been read, and reports them with an estimate of how long the rest will take. */
+/** Reports the windows that were read, with an estimate of how long the rest takes. */
 function countWindows(windows: BookedWindow[], { backfillId, report, onProgress }: BackfillOptions, clock: Clock) {
   const startedMs = clock.monotonicMs()
   const sumOf = (state: BookedWindow['state'], figure: 'rows' | 'pages' | 'plannedRequests'): number =>
@@ -173,7 +172,7 @@ async function pullRequest(context: SyncContext, options: BackfillOptions, windo
     throw new SyncError('FENCED', `${report}: the backfill has no epoch`, { cure: 'Start it again.' })
   const profile = await warehouse.books.pagingProfile({ report, pageSize: settings.reports[report].pageSize })
   const { numberMark } = warehouse
-  const question = questionOf(settings, report)
+  const question = settingsHash(settings, report)
   return { backfillId, report, scope, number, since, until, fence, question, numberMark, profile }
 }
 
@@ -186,7 +185,7 @@ async function throwIfPaused(context: SyncContext, report: ReportName): Promise<
 export const cancelBackfill = ({ warehouse, clock }: Pick<SyncContext, 'warehouse' | 'clock'>, backfillId: string) =>
   warehouse.backfills.cancel(backfillId, clock.now(), errorRecord(wasCancelled()))
 
-/** Returns the report of a backfill that is already cancelled, so that a repeated cancel command succeeds. */
+/** Returns the report of a cancelled backfill, so that a repeated cancel command succeeds. */
 export async function cancelledBefore({ warehouse }: Pick<SyncContext, 'warehouse'>, backfillId: string) {
   const book = await warehouse.backfills.book(backfillId)
   return book?.state === 'cancelled' ? book.report : undefined
@@ -237,9 +236,9 @@ async function recordStop(
   const error = context.signal.aborted ? asSyncError(context.signal.reason) : asSyncError(thrown)
   const book = await backfills.book(backfillId).catch(() => undefined)
   if (book?.state === 'cancelled') return outcomeOf(context, book)
-  // A newer run has taken over the report, so this run must not write to the schema `tidemark`.
+  // A newer run has taken over the report: this one must not write any more.
   if (error.code === 'FENCED') throw error
-  // Ignores errors from the two calls below, such as a full disk, so that the caller gets the backfill's own error.
+  // The caller gets the backfill's own error.
   const state = error.code === 'CANCELLED' ? 'stopped' : 'failed'
   const endedAt = context.clock.now()
   const run = { runId: backfillId, report, kind: 'backfill', state, startedAt, endedAt, ...NO_RUN_COUNTS } as const

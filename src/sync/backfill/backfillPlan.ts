@@ -1,4 +1,4 @@
-/** Plans backfill windows with similar numbers of rows, estimated from the service's totals or from the warehouse. */
+/** Plans windows with similar numbers of rows, by the service's totals or by the rows in the warehouse. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import type { CountedRange, WindowRange, Range, WindowSizes } from '../../plan/backfillWindows.ts'
@@ -18,9 +18,9 @@ interface PlanAsk extends Range {
   readonly basis: BackfillBasis
 }
 
-/** Planning counts the rows of at most this many ranges per currency, because each count costs one or two requests. */
+/** Each range costs one or two requests per currency. */
 const RANGES_MAX = 16
-/** Planning counts at most one range per this many pages, so that the plan costs less than a small backfill. */
+/** At most one range per this many pages, so that the plan costs less than a small backfill. */
 const PAGES_A_RANGE = 4
 
 /** Plans the windows of a backfill. Writes nothing to the warehouse. Throws the client's errors. */
@@ -69,7 +69,7 @@ async function rangesOf(planning: Planning, scope: string): Promise<WindowRange[
   return windowsByRows(known, rowsAWindow(total, sizes))
 }
 
-/** Divides the range by repeatedly halving the part with the most rows. Returns undefined if there are no totals. */
+/** Halves the part with the most rows again and again. Returns undefined if there are no totals. */
 async function countParts(planning: Planning, scope: string, sizes: WindowSizes): Promise<CountedRange[] | undefined> {
   const whole = await countRows(planning, scope, planning.ask)
   if (whole === undefined) return undefined
@@ -82,7 +82,7 @@ async function countParts(planning: Planning, scope: string, sizes: WindowSizes)
     const middle = Math.floor((fullest.since + fullest.until) / 2) as Range['since']
     const first = await countRows(planning, scope, { since: fullest.since, until: middle })
     if (first === undefined) break
-    const rows = fullest.rows.map((each, axis) => Math.max(0, each - (first.rows[axis] ?? 0)))
+    const rows = fullest.rows.map((each, n) => Math.max(0, each - (first.rows[n] ?? 0)))
     parts.splice(parts.indexOf(fullest), 1, first, { since: middle, until: fullest.until, rows })
   }
   return parts
@@ -92,11 +92,11 @@ async function countRows({ ask, declaration, settings, pages }: Planning, scope:
   const { filters, askCreated } = settings.reports[ask.report]
   const question = { expand: [], filters, currency: declaration.currency === undefined ? undefined : scope }
   const range = { since, until }
-  const axes: Question[] = [{ ...question, window: range }]
-  if (askCreated && declaration.created !== undefined) axes.push({ ...question, created: range })
+  const questions: Question[] = [{ ...question, window: range }]
+  if (askCreated && declaration.created !== undefined) questions.push({ ...question, created: range })
   const rows: number[] = []
-  for (const axis of axes) {
-    const { page } = await pages.read(axis, 1)
+  for (const each of questions) {
+    const { page } = await pages.read(each, 1)
     if (page.envelope.totalCount === undefined) return undefined
     rows.push(page.envelope.totalCount)
   }
@@ -117,7 +117,7 @@ interface PreviewBooks {
   readonly basis: BackfillBasis
 }
 
-/** Returns the preview, without windows that an open backfill has read. Throws USAGE_INVALID and client errors. */
+/** Returns the preview, without windows that were read. Throws USAGE_INVALID and the client's errors. */
 export async function previewBackfill(context: WalkContext, { books, basis }: PreviewBooks, request: BackfillRequest) {
   const { start } = context.settings.reports[request.report]
   const named = await nameBackfill(request, { books, start, now: context.clock.now() })

@@ -1,4 +1,4 @@
-/** Finds the backfill for an operator's request: the open backfill of the same range, or otherwise a new backfill. */
+/** Finds the backfill for an operator's request: an open one of the same range, or a new one. */
 import { randomUUID } from 'node:crypto'
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { type Instant, formatInstant } from '../../instant.ts'
@@ -7,9 +7,8 @@ import { SyncError } from '../../errors.ts'
 
 export interface BackfillRequest {
   readonly report: ReportName
-  /** If undefined, the range begins at the report's configured `start`. */
   readonly from: Instant | undefined
-  /** Default: the end of the open backfill with the same start or, if there is none, the current time. */
+  /** Default: the end of an open backfill with the same beginning, else now. */
   readonly to: Instant | undefined
 }
 

@@ -1,4 +1,4 @@
-/** Reads a window of a backfill into files with a manifest. The process that has the warehouse open loads the files. */
+/** Reads a window of a backfill into files with a manifest, which the owner of the warehouse loads. */
 import { randomUUID, createHash } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -19,7 +19,6 @@ import { loadRules, privacyTextOf } from '../privacy.ts'
 import { Reading } from '../walk/reading.ts'
 import { serviceClock } from '../walk/serviceClock.ts'
 
-/** A window whose manifest has a different version is pulled again. */
 const VERSION = 3
 const MANIFEST = 'manifest.json'
 
@@ -30,11 +29,10 @@ export interface PullAsk {
   readonly number: number
   readonly since: Instant
   readonly until: Instant
-  /** The backfill's right to commit, which is lost when a newer run takes over the report. */
   readonly fence: Fence
-  /** Fingerprint of the settings that affect requests. A worker with different settings refuses the job. */
+  /** Hash of the settings that affect requests. A worker with other settings refuses the job. */
   readonly question: string
-  /** Long numbers are staged as strings with this prefix, to keep all digits. Each warehouse has its own prefix. */
+  /** Long numbers are staged as strings with this prefix, which each warehouse has for itself. */
   readonly numberMark: string
   readonly profile: PagingProfile
 }
@@ -46,7 +44,7 @@ interface PulledLoad {
   readonly requests: BackfillLoad['requests']
 }
 
-/** A completely read window. The files in `directory` contain its rows, and `manifest.json` contains this object. */
+/** The manifest: a window whose rows are in the files of `directory`. */
 export interface PulledWindow {
   readonly version: number
   readonly ask: PullAsk
@@ -58,7 +56,7 @@ export interface PulledWindow {
   readonly rows: number
 }
 
-/** Reads a window, in this process or in another one that shares the staging directory. Rejects when aborted. */
+/** Reads a window, in this process or in another one that shares the staging directory. */
 export type Pull = (ask: PullAsk, signal: AbortSignal) => Promise<PulledWindow>
 
 export type PullContext = Omit<WalkContext, 'warehouse' | 'fence'>
@@ -70,11 +68,11 @@ export const pullHere =
 
 const NO_COUNTS = { inserted: 0, updated: 0, unchanged: 0, deleted: 0, childrenWritten: 0, misfits: 0, rejected: 0 }
 
-/** Reads the window into files. Throws errors of the walk, or CONFIG_INVALID if its backfill has other settings. */
+/** Reads the window into files. Throws CONFIG_INVALID for other settings, and errors of the walk. */
 export async function pullWindow(given: PullContext, ask: PullAsk): Promise<PulledWindow> {
   const { report, since, until, scope, profile } = ask
   const { settings } = given
-  if (questionOf(settings, report) !== ask.question) throw settingsDiffer(report)
+  if (settingsHash(settings, report) !== ask.question) throw settingsDiffer(report)
   const directory = `pulled-${ask.backfillId}-${ask.number}-${randomUUID()}`
   const folder = join(settings.staging, directory)
   const loads: PulledLoad[] = []
@@ -102,7 +100,6 @@ export async function pullWindow(given: PullContext, ask: PullAsk): Promise<Pull
     const rows = loads.reduce((sum, { segment }) => sum + (segment?.rows ?? 0), 0)
     const pulled = { version: VERSION, ask, directory, catalog, loads, profile: source.pages.profile, pages, rows }
     await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER })
-    // Once the manifest has been written, another process can load the window.
     await writeFile(join(folder, MANIFEST), JSON.stringify(pulled), { mode: PRIVATE_FILE })
     return pulled
   } catch (error) {
@@ -146,14 +143,14 @@ export async function readPulled(staging: string, directory: string): Promise<Pu
   return pulled
 }
 
-/** Loads the window and marks it `done`. Always removes its files. Throws STAGED_MISSING, FENCED and load errors. */
+/** Loads the window and always removes its files. Throws STAGED_MISSING, FENCED and errors of the load. */
 export async function loadPulled(context: SyncContext, pulled: PulledWindow): Promise<void> {
   const { settings, warehouse, client, clock, signal } = context
   const { report, numberMark, question } = pulled.ask
   const folder = join(settings.staging, basename(pulled.directory))
   try {
     if (numberMark !== warehouse.numberMark) throw stagedMissing('it was pulled for another warehouse')
-    if (question !== questionOf(settings, report)) throw stagedMissing('it was pulled with another configuration')
+    if (question !== settingsHash(settings, report)) throw stagedMissing('it was pulled with another configuration')
     const inputs = loadsOf(context, pulled, folder)
     for (const { segment } of inputs) if (segment !== undefined) await checkSegment(segment)
     for (const input of inputs) {
@@ -166,7 +163,7 @@ export async function loadPulled(context: SyncContext, pulled: PulledWindow): Pr
   }
 }
 
-/** Stores the paging profile if this window has changed it. Otherwise commits nothing, because a commit takes time. */
+/** A commit takes time, so an unchanged profile is not stored. */
 async function storeProfile({ warehouse, settings }: SyncContext, { ask, profile }: PulledWindow): Promise<void> {
   const { report, fence } = ask
   if (isSameProfile(joinProfiles(ask.profile, profile), ask.profile)) return
@@ -201,8 +198,8 @@ function loadsOf({ settings }: SyncContext, pulled: PulledWindow, folder: string
 
 const discard = (folder: string): Promise<void> => rm(folder, { recursive: true, force: true })
 
-/** Returns a hash of the settings that affect requests and rows. A hash hides the filters, which may contain names. */
-export function questionOf(settings: Pick<SyncSettings, 'reports' | 'hashKey'>, report: ReportName): string {
+/** Returns a hash of the settings that affect requests and rows: filters may contain names. */
+export function settingsHash(settings: Pick<SyncSettings, 'reports' | 'hashKey'>, report: ReportName): string {
   const { pageSize, expand, filters, askCreated } = settings.reports[report]
   const sorted = Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1))
   const asked = JSON.stringify([pageSize, expand.toSorted(), sorted, askCreated, privacyTextOf(settings, report)])

@@ -2,7 +2,7 @@
 
 /** Calls `work` for all items, at most `atOnce` at a time. Stops at the first error and throws it. */
 export async function eachBounded<T>(items: readonly T[], atOnce: number, work: (item: T) => Promise<void>) {
-  // All lanes (loops that run at the same time) share this iterator. If one throws, the iterator ends for all.
+  // All lanes share this iterator. If one throws, the iterator ends for all.
   const rest = items.values().map((item) => item)
   const lane = async () => {
     for (const item of rest) await work(item)

@@ -30,7 +30,7 @@ export interface DifferencePlan {
 export class Difference {
   readonly #plan: DifferencePlan
   readonly #first: SliceSource
-  /** Fetches the pages of the second and all later reads. These reads need only keys and stamps. */
+  /** The pages of all reads after the first. */
   readonly pages: PageSource
 
   constructor(context: WalkContext, plan: DifferencePlan, first: SliceSource) {
@@ -57,7 +57,7 @@ export class Difference {
     return gone.map((key) => [...wholeKey(declaration, key, scope), ...(stamps.get(key) ?? [''])])
   }
 
-  /** Returns the current stamps of these rows. Rereads only their pages or, if a row has moved, the whole slice. */
+  /** Reads the pages of these rows again or, if a row has moved, the whole slice. */
   async #stampsOf(keys: readonly RowKey[], slice: ProvenSlice, pageOf: PageOf): Promise<Stamps> {
     const third = collectStamps(this.#plan.declaration)
     const numbers = [...new Set(keys.map((key) => pageOf.get(key) ?? 1))]
@@ -71,7 +71,7 @@ export class Difference {
     return third.stamps
   }
 
-  /** Looks again for each missing row in a short span around it. Updates `stamps`. Returns rows still missing. */
+  /** Requests a short span around each missing row. Updates `stamps`, and returns the rows that are still missing. */
   async #confirmed(missing: readonly RowKey[], slice: ProvenSlice, stamps: Stamps): Promise<readonly RowKey[]> {
     const around = (key: RowKey) => {
       const at = parseInstant(stamps.get(key)?.[0] ?? '')
@@ -82,7 +82,7 @@ export class Difference {
     const rowsThere = [...stamps.values()].filter(([text = '']) => texts.has(text)).length
     const pageRows = rowsAPage(this.pages.profile, this.pages.pageSize)
     const isCrowded = rowsThere > (spans.length * pageRows) / 2
-    // Skips the check if many rows share these times, or if it needs more requests than the slice has pages.
+    // Otherwise, the check would need more requests than the slice has pages.
     if (isCrowded || 2 * spans.length > slice.rows / pageRows) return missing
     const without = await this.#slices(spans)
     const last = collectStamps(this.#plan.declaration)
@@ -91,7 +91,7 @@ export class Difference {
     return missingFrom(without, missing)
   }
 
-  /** Reads the spans without their deleted rows. If `withDeleted` is set, reads all rows and adds them to that sink. */
+  /** Reads the spans without their deleted rows, unless `withDeleted` receives all rows. */
   async #slices(
     spans: readonly Span[],
     { withDeleted, rowsExpected }: { readonly withDeleted?: RowSink; readonly rowsExpected?: number } = {},
@@ -100,7 +100,7 @@ export class Difference {
     const pages = this.pages
     pages.profile = { ...first.pages.profile, longestPageRowsOfRun: pages.profile.longestPageRowsOfRun }
     const question = this.#question(withDeleted !== undefined)
-    const source = { ...first, pages, question, axis: 'window', rows: withDeleted } as const
+    const source = { ...first, pages, question, timeFilter: 'window', rows: withDeleted } as const
     const slices: ProvenSlice[] = []
     for await (const slice of provenSlices(source, spans, rowsExpected)) slices.push(slice)
     first.pages.profile = { ...pages.profile, longestPageRowsOfRun: first.pages.profile.longestPageRowsOfRun }
@@ -114,14 +114,14 @@ export class Difference {
   }
 }
 
-/** For each row, the number of the page on which a walk last returned the row. */
+/** For each row, the page on which a walk last returned the row. */
 type PageOf = ReadonlyMap<RowKey, number>
 type Stamps = Map<RowKey | undefined, readonly string[]>
 
 const missingFrom = (slices: readonly ProvenSlice[], keys: readonly RowKey[]): readonly RowKey[] =>
   keys.filter((key) => !slices.some((slice) => slice.keys.has(key)))
 
-/** Returns a sink of row stamps ([] for a rejected row). It has no `drop`, because rows of unproven walks exist too. */
+/** Collects the stamps of rows ([] for a rejected row). Rows of unproven walks stay, because they exist too. */
 function collectStamps(report: Declaration): RowSink & { readonly stamps: Stamps } {
   const stamps: Stamps = new Map()
   const add = async ({ page }: FetchedPage): Promise<void> => {

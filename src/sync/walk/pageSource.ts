@@ -30,7 +30,7 @@ export interface FetchedPage {
   readonly refusal?: SyncError
 }
 
-/** After this many pages, a run tests once whether the service ignores the lower bound and returns all rows. */
+/** After this many pages, a run tests once whether the service ignores the lower bound. */
 const PAGES_BEFORE_TEST = 200
 const NO_ROWS_AT = parseInstant('2199-07-19T03:14:15.926535Z')
 
@@ -38,7 +38,6 @@ export class PageSource {
   readonly pageSize: number
   profile: PagingProfile
   pages = 0
-  /** The service's clock in the first response. Later pages may lack rows that were modified after this time. */
   firstServedAt: Instant | undefined
   readonly keyed: boolean
   readonly report: Declaration
@@ -64,12 +63,12 @@ export class PageSource {
     return this.#context.settings.limits.walkPagesMax - this.pages
   }
 
-  /** Reads a page. `number` counts from 1, even if the service counts from 0. Throws WALK_TOO_LONG, BOUNDS_IGNORED. */
+  /** Reads a page. `number` counts from 1. Throws WALK_TOO_LONG, BOUNDS_IGNORED and the client's errors. */
   async read(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
     return { ...(await this.readExactNumber(question, this.#requestedNumber(number), size)), number }
   }
 
-  /** Reads the first page. If the service refuses its number, tries the other possible number (0 or 1). */
+  /** Reads the first page. If the service refuses page 1, tries page 0, and the other way around. */
   async readFirst(question: Question, size = this.pageSize): Promise<FetchedPage> {
     const { firstNumber } = this.profile
     const otherwise = () => {
@@ -110,7 +109,7 @@ export class PageSource {
     return { number, requestedNumber: number, page: answer.value, servedAt, askedAt }
   }
 
-  /** Reads a page after the first. If the service refuses the page, returns an empty page with the refusal. */
+  /** Returns an empty page with the refusal if the service refuses the page. */
   async readLaterPage(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
     try {
       return await this.read(question, number, size)
@@ -134,11 +133,11 @@ export class PageSource {
 
   async #testBounds(question: Question): Promise<void> {
     const { name: report, window, created = window } = this.report
-    const [axis, { since }] =
+    const [timeFilter, { since }] =
       question.created === undefined ? (['window', window] as const) : (['created', created] as const)
-    if (question[axis] === undefined) return
+    if (question[timeFilter] === undefined) return
     this.#hasTestedBounds = true
-    const instant = { ...question, [axis]: { since: NO_ROWS_AT, until: NO_ROWS_AT } }
+    const instant = { ...question, [timeFilter]: { since: NO_ROWS_AT, until: NO_ROWS_AT } }
     const answer = await this.read(instant, 1).catch(undefinedIfRefused)
     if (answer === undefined || answer.page.rowCount === 0) return
     throw new SyncError('BOUNDS_IGNORED', `the service ignores ${since}: it returned rows of other times`, {
@@ -174,11 +173,10 @@ export class PageSource {
   }
 }
 
-/** Returns whether the service may have refused the page number, as some services do after the last page. */
+/** Some services refuse page numbers after the last page. */
 const isRefusal = (error: unknown): error is SyncError =>
   error instanceof SyncError && (error.code === 'REQUEST_INVALID' || error.code === 'STATUS_UNEXPECTED')
 
-/** Calls `read`. If the service refuses the page, calls `otherwise`. After two refusals, throws the first refusal. */
 async function readOrElse<T>(read: () => Promise<T>, otherwise: () => Promise<T>): Promise<T> {
   try {
     return await read()
@@ -190,7 +188,7 @@ async function readOrElse<T>(read: () => Promise<T>, otherwise: () => Promise<T>
   }
 }
 
-/** Returns undefined if the service refused the page, and throws any other error. Callers pass it to `catch`. */
+/** Returns undefined if the service refused the page. Throws any other error. */
 export function undefinedIfRefused(error: unknown): undefined {
   if (!isRefusal(error)) throw error
 }

@@ -1,4 +1,4 @@
-/** Reads a slice's pages until src/plan/judge.ts finds that no row is missing, or cuts the slice into smaller ones. */
+/** Reads a slice's pages until src/plan/judge.ts decides that no row is missing, or cuts the slice. */
 import { SyncError } from '../../errors.ts'
 import { formatInstant } from '../../instant.ts'
 import { unobserved } from '../../observe.ts'
@@ -78,7 +78,7 @@ async function followVerdicts(reading: SliceReading): Promise<ProvenRows | CutSl
   }
 }
 
-/** Reads one slice. Its first pages stay in memory, not in the spool, until the slice can no longer be cut. */
+/** Reads one slice. Its first pages stay in memory until the slice can no longer be cut. */
 class SliceReading {
   readonly source: SliceSource
   readonly slice: Slice
@@ -125,7 +125,7 @@ class SliceReading {
     } else if (order === 'last page to first') {
       await this.#walkBack()
     } else {
-      // Drops the unproven rows of an earlier backward walk. This forward walk adds them again.
+      // An earlier backward walk may have added rows.
       await this.drop()
       for (const page of this.firstPages) await this.source.rows?.add(page)
       this.#isInMemory = false
@@ -172,7 +172,7 @@ class SliceReading {
     }
   }
 
-  /** Reads all pages, last page first. A full last page is read again: the proof needs a read after the empty page. */
+  /** A full last page is read again, because the proof needs a read after the empty page. */
   async #walkBack(): Promise<void> {
     const { source, slice } = this
     const last = this.#last as FoundPage

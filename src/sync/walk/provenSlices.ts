@@ -10,14 +10,14 @@ import type { SliceSource } from './walkPages.ts'
 
 export interface ProvenSlice extends Omit<ProvenRows, 'proof'> {
   readonly span: Span
-  /** The proof of the slice, or the proofs of all slices that were merged into it. Example: `single+total`. */
+  /** Example of a slice that was merged from others: `single+total`. */
   readonly proof: string
 }
 
-/** If a span's old part is this many times longer than the rest, it is read separately: its pages can be counted. */
+/** An old part that is this many times longer than the rest is read separately, because its pages can be counted. */
 const HISTORY_RATIO = 100
 
-/** Yields each slice once it is proven complete. `rowsExpected` is the number of rows that an earlier read returned. */
+/** Yields each slice once it is proven complete. `rowsExpected`: the rows that an earlier read returned. */
 export async function* provenSlices(source: SliceSource, spans: readonly Span[], rowsExpected?: number) {
   const { settings, pages } = source
   const parts = settings.answer === 'array' ? spans.flatMap((span) => cutOffOld(span, settings.youngFrom)) : spans
@@ -38,7 +38,7 @@ export async function* provenSlices(source: SliceSource, spans: readonly Span[],
       continue
     }
     const { plan } = outcome
-    const isSample = plan.total === undefined && plan.parts === undefined && source.axis === 'window'
+    const isSample = plan.total === undefined && plan.parts === undefined && source.timeFilter === 'window'
     const stamps = isSample ? outcome.pages.flatMap((page) => stampsOf(pages.report, page)) : undefined
     queue.cut(span, { ...plan, stamps })
   }

@@ -1,4 +1,4 @@
-/** Reads one report, or one currency of it, for a run. Stages rows, and closes slices that are proven complete. */
+/** Reads one report, or one currency of it, for a run. */
 import { earliest, type Instant, plusMs } from '../../instant.ts'
 import { isSameProfile, type PagingProfile } from '../../plan/pagingProfile.ts'
 import type { Question } from '../../plan/question.ts'
@@ -23,13 +23,13 @@ export interface ReadingPlan extends DifferencePlan {
   readonly runId: string
   readonly profile: PagingProfile
   readonly reason: RowSource
-  /** Pages and rows that the run has already read in other currencies. The reported progress includes them. */
+  /** Pages and rows that the run has already read in other currencies. */
   readonly before?: { readonly pages: number; readonly rows: number }
 }
 
 export interface ClosingFacts {
   readonly marks?: ClosedWindow['marks']
-  /** The window is complete up to this time. The default is the service's clock in the run's first response. */
+  /** The window is complete up to this time. */
   readonly knownUntil?: Instant
   readonly reached?: Instant
 }
@@ -41,10 +41,10 @@ export class Reading implements AsyncDisposable {
   readonly plan: ReadingPlan
   readonly intake: Intake
   readonly source: SliceSource
-  /** Keys of the rows that `window()` found by creation time. Undefined if there are more than `RECENT_MAX`. */
+  /** Keys of the rows that `window()` found by creation time. Undefined if there are too many. */
   recent: KeySet | undefined = new KeySet()
   rows = 0
-  /** The page number of each row without a deletion flag. Also has rows of dropped walks, which are never looked up. */
+  /** The page number of each row without a deletion flag. */
   readonly #unflagged = new Map<RowKey, number>()
   readonly #difference: Difference | undefined
   #pagesClosed = 0
@@ -69,32 +69,39 @@ export class Reading implements AsyncDisposable {
     const { observe } = context
     const rows = this.#sink()
     const policy: WalkPolicy = WALK_POLICIES[reason.kind]
-    this.source = { pages, question: questionOf(plan), axis: 'window', policy, settings, rows, concurrency, observe }
+    this.source = {
+      pages,
+      question: questionOf(plan),
+      timeFilter: 'window',
+      policy,
+      settings,
+      rows,
+      concurrency,
+      observe,
+    }
     this.#difference = declaration.includeDeleted === undefined ? undefined : new Difference(context, plan, this.source)
   }
 
-  /** Number of pages so far, including those of the extra reads that detect deleted rows. */
   get pages(): number {
     return this.source.pages.pages + (this.#difference?.pages.pages ?? 0)
   }
 
-  /** Whether rows are also requested by creation time. A row that was never edited may match no modification filter. */
+  /** A row that was never edited may match no filter of modification time. */
   get asksCreated(): boolean {
     return this.plan.config.askCreated && this.plan.declaration.created !== undefined
   }
 
-  /** The service's clock in the run's first response. Rows that were modified after this time may be missing. */
+  /** The service's clock in the first response. Rows that were modified later may be missing. */
   get knownUntil(): Instant {
     const { clock } = this.plan.window
     return earliest(clock, this.source.pages.firstServedAt ?? clock)
   }
 
-  /** Cuts the spans into slices and yields each once proven. `axis`: the time to filter by, modified or created. */
-  slices(axis: SliceSource['axis'], spans: readonly Span[]): AsyncGenerator<ProvenSlice, void> {
-    return provenSlices({ ...this.source, axis }, spans)
+  slices(timeFilter: SliceSource['timeFilter'], spans: readonly Span[]): AsyncGenerator<ProvenSlice, void> {
+    return provenSlices({ ...this.source, timeFilter }, spans)
   }
 
-  /** Yields slices by modification time. New rows may lack this time, so they are first read by creation time. */
+  /** Yields slices by modification time. Rows that were never edited are first read by creation time. */
   async *window(span: Span): AsyncGenerator<ProvenSlice, void> {
     if (this.asksCreated) for await (const slice of this.slices('created', [span])) this.#noteRecent(slice)
     yield* this.slices('window', [span])
@@ -105,14 +112,13 @@ export class Reading implements AsyncDisposable {
     if (this.recent !== undefined && this.recent.size > RECENT_MAX) this.recent = undefined
   }
 
-  /** Reads all rows without time bounds. Returns a `CutSlice` if only one response is allowed and it lacks rows. */
+  /** Reads all rows without bounds. Returns a `CutSlice` if the policy wants one response and it lacks rows. */
   async everything(policy = this.source.policy): Promise<ProvenSlice | CutSlice> {
     const outcome = await proveSlice({ ...this.source, policy }, { span: undefined })
     const span = { since: undefined, until: this.plan.window.until }
     return outcome.kind === 'proven' ? { ...outcome, span } : outcome
   }
 
-  /** Closes the slice. The next load stores the slice as proven, with the number of pages since the previous slice. */
   async close(slice: ProvenSlice, { marks = [], knownUntil = this.knownUntil, reached }: ClosingFacts = {}) {
     const gone = await this.#difference?.goneKeys(slice, this.#unflagged)
     this.#unflagged.clear()
@@ -158,7 +164,6 @@ function questionOf({ declaration, config, scope }: ReadingPlan): Question {
   }
 }
 
-/** Returns the service's current total of all rows, or of rows within `bounds`. Undefined if it sends no totals. */
 export async function totalNow({ source }: Reading, bounds: Pick<Question, 'created'> = {}) {
   const { page } = await source.pages.read({ ...source.question, ...bounds, expand: [] }, 1, 1)
   return page.envelope.totalCount
@@ -169,7 +174,7 @@ type CreationTotal =
   | { readonly kind: 'dated'; readonly total: number }
   | { readonly kind: 'undated' | 'unknown'; readonly total?: undefined }
 
-/** Compares the total by creation time with the total of all rows. If both match, all rows have a creation time. */
+/** Compares the total by creation time with the total of all rows. */
 export async function totalOfCreated(reading: Reading): Promise<CreationTotal> {
   const { context, plan } = reading
   let kind: 'undated' | 'unknown' = 'unknown'

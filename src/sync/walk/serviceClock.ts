@@ -1,4 +1,4 @@
-/** Reads the service's clock (contract §5.5) from the Date header. If there is no response yet, requests one row. */
+/** Reads the service's clock (contract §5.5). */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { type Instant, plusMs } from '../../instant.ts'
@@ -9,7 +9,7 @@ import { ObjectCatalog } from '../../staging/catalog.ts'
 import type { WalkContext } from '../context.ts'
 import { PageSource } from './pageSource.ts'
 
-/** Returns the service's current time or a slightly earlier time. Throws the client's errors. */
+/** Returns the service's current time, or a slightly earlier one. Requests one row if there is no response yet. */
 export async function serviceClock(
   context: WalkContext,
   report: Declaration,
@@ -18,7 +18,7 @@ export async function serviceClock(
   const known = context.client.serviceNow()
   if (known !== undefined) return known
   const { start, filters } = context.settings.reports[report.name as ReportName]
-  // The window is one second long, because a service may refuse a window with equal bounds.
+  // A service may refuse a window with equal bounds.
   const question = { ...subject, window: { since: start, until: plusMs(start, CLOCK_GRAIN_MS) }, filters, expand: [] }
   const oneRow = { report, pageSize: 1, catalog: new ObjectCatalog(), profile: UNKNOWN_PAGING }
   const { servedAt } = await new PageSource(context, oneRow).readFirst(question)

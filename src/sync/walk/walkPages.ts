@@ -1,4 +1,4 @@
-/** Reads the pages of one walk over a slice and records them. src/plan/judge.ts decides what the pages prove. */
+/** Reads and records the pages of one walk over a slice. */
 import type { Observe } from '../../observe.ts'
 import type { WalkPolicy, WalkSettings } from '../../plan/slice.ts'
 import type { Question } from '../../plan/question.ts'
@@ -8,9 +8,8 @@ import type { ScannedPage } from '../../staging/scanPage.ts'
 import { eachBounded } from './bounded.ts'
 import type { FetchedPage, PageSource } from './pageSource.ts'
 
-/** Receives the rows of a slice. If a walk ends without a proof, `drop` removes its rows. */
+/** Receives the rows of a slice. `drop` removes all rows that were added after `begin`. */
 export interface RowSink {
-  /** Remembers where the slice begins. `drop` removes all rows that were added after this point. */
   begin?(): Promise<void>
   add(page: FetchedPage): Promise<void>
   drop?(): Promise<void>
@@ -19,18 +18,18 @@ export interface RowSink {
 export interface SliceSource {
   readonly pages: PageSource
   readonly question: Question
-  /** The time that requests filter by: modification (`window`) or creation. */
-  readonly axis: 'window' | 'created'
+  /** Whether requests filter by modification time (`window`) or by creation time. */
+  readonly timeFilter: 'window' | 'created'
   readonly policy: WalkPolicy
   readonly settings: WalkSettings
-  /** Receives the rows. Undefined if only their keys are needed, as in the second read of budgets. */
+  /** Undefined if only keys are needed, as in the second read of budgets. */
   readonly rows?: RowSink | undefined
   readonly concurrency: number
   readonly observe?: Observe | undefined
 }
 
-export const questionFor = ({ question, axis }: SliceSource, span: Span | undefined): Question =>
-  span === undefined ? question : { ...question, [axis]: span }
+export const questionFor = ({ question, timeFilter }: SliceSource, span: Span | undefined): Question =>
+  span === undefined ? question : { ...question, [timeFilter]: span }
 
 export const keylessOf = ({ rejected }: ScannedPage): string[] =>
   rejected.filter(({ key }) => key === undefined).map(({ text }) => text)
@@ -54,7 +53,7 @@ export class PageWalk {
     return this.#source.pages.read(this.#question, number, this.walk.rowsAsked)
   }
 
-  /** Reads a page and adds it to the walk. A refused page after page 1 counts as empty: there may be no such page. */
+  /** Reads a page and adds it to the walk. A refused page after page 1 counts as empty. */
   async page(number: number): Promise<FetchedPage> {
     const { pages } = this.#source
     const size = this.walk.rowsAsked
@@ -74,19 +73,18 @@ export class PageWalk {
     if (rowCount > 0 && number > (this.lastWithRows?.number ?? 0)) this.lastWithRows = fetched
   }
 
-  /** Reads the pages that the total implies, then pages that may follow. `untilMoved`: stops once a row has moved. */
   async pagesOfTotal(untilMoved: boolean): Promise<void> {
     const { walk } = this
     const last = walk.lastPageByTotal
     const goesOn = () => !untilMoved || !walk.hasMoved
-    // Reads pages from both ends in turn, so that a row that moves to either end soon appears twice.
+    // A row that moves to either end then soon appears twice.
     const fromBothEnds = (n: number): number => (n % 2 === 0 ? n / 2 + 2 : last - (n - 1) / 2)
     const numbers = Array.from({ length: last - 1 }, (_, n) => (untilMoved ? fromBothEnds(n) : n + 2))
     await this.#readAtOnce(numbers, goesOn)
     if (goesOn() && (!walk.meetsTotal || walk.endsFull(this.#source.pages.profile))) await this.toTheEnd(last + 1)
   }
 
-  /** Reads page `from` and all pages before it, several at once. Stops after a repeated row, since rows have moved. */
+  /** Reads page `from` and all pages before it. Stops after a repeated row, since rows have moved. */
   async back(from: number): Promise<void> {
     await this.#readAtOnce(
       Array.from({ length: from }, (_, n) => from - n),
@@ -110,7 +108,7 @@ export class PageWalk {
     })
   }
 
-  /** Returns whether the page repeats the one before. False for one-row pages, because the row may have moved here. */
+  /** Returns whether the page repeats the one before. The only row of a page may have moved here instead. */
   #repeatsLast({ number, page }: FetchedPage): boolean {
     const last = this.#last
     if (last === undefined || number !== last.number + 1 || page.rowCount === 0) return false
@@ -119,12 +117,11 @@ export class PageWalk {
     return hasSameRows(page, last.page, this.#source.settings.keyed)
   }
 
-  /** Returns whether a page that looks like the one before is a new page. Entries without keys can look the same. */
+  /** Audit entries without keys can look the same on two different pages. */
   async #isOtherPage({ page }: FetchedPage): Promise<boolean> {
     const { walk } = this
     const { pages, settings } = this.#source
     if (settings.keyed || walk.rows + page.rowCount > (walk.totalCount ?? 0)) return false
-    // Tests once whether the service respects page numbers: a page after the last must be empty.
     if (pages.profile.afterLastPage === undefined) {
       const { rowCount } = (await this.look(walk.lastPageByTotal + 1)).page
       pages.profile = { ...pages.profile, afterLastPage: rowCount === 0 ? 'nothing' : 'rows' }

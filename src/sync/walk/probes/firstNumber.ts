@@ -1,4 +1,4 @@
-/** Finds out whether the service counts pages from 0 or from 1. The specification (§4, rule 2) does not define this. */
+/** Finds out whether the service counts pages from 0 or from 1: the specification does not define it (§4, rule 2). */
 import { type ErrorCode, SyncError } from '../../../errors.ts'
 import type { Instant } from '../../../instant.ts'
 import { isolatedStamp, sharedRows } from '../../../plan/firstNumber.ts'
@@ -8,7 +8,7 @@ import { type FetchedPage, undefinedIfRefused } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { questionFor, type SliceSource } from '../walkPages.ts'
 
-/** Checks whether page 0 has rows that the walk missed. Returns the first page's number, or undefined if unclear. */
+/** Returns the first page's number: 0 if page 0 has rows that the walk missed. Undefined if unclear. */
 export async function probePageZero(source: SliceSource, span: Span | undefined, walk: Walk) {
   const read = readerOf(source, { span, size: walk.rowsAsked })
   const zero = await pageZero(read)
@@ -17,7 +17,7 @@ export async function probePageZero(source: SliceSource, span: Span | undefined,
   return numberOf(walk, zero, source.settings.keyed)
 }
 
-/** Requests one row alone: the page that returns it is the first. Returns its number, or undefined if unclear. */
+/** Requests one row alone, and returns the number of the page that has this row. Undefined if unclear. */
 export async function probeFirstNumber(source: SliceSource, span: Span | undefined, first: FetchedPage) {
   if (first.page.rowCount === 0) return numberOfEmpty(readerOf(source, { span }))
   const stamps = stampsOf(source.pages.report, first.page)
@@ -39,7 +39,7 @@ const readerOf =
   (number) =>
     source.pages.readExactNumber(questionFor(source, span), number, size)
 
-/** Half the length (µs) of the window around a row's time. The larger one is for services that truncate to seconds. */
+/** Half the length (µs) of the window around a row. The larger one is for services that truncate to seconds. */
 const NEAR_MICROS = [1, 1_000_000] as const
 
 async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
@@ -48,37 +48,36 @@ async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
   return zero.page.rowCount > 0 && (await read(1)).page.rowCount === 0 ? 0 : undefined
 }
 
-/** Returns the number of the page that has the span's only row, or `shown again` if even page 2 has it. */
 async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'shown again' | undefined> {
   const isOn = (page: FetchedPage | undefined): boolean => page !== undefined && sharedRows(page.page, first.page) > 0
   const isOnPage = async (number: number) => isOn(await read(number).catch(undefinedIfRefused))
-  // Requests page 2 first, because the row could move from page 1 to page 2 between the two requests.
+  // Page 2 first, because the row could move from page 1 to page 2 between the two requests.
   if (await isOnPage(2)) return 'shown again'
   if (await isOnPage(1)) return 1
   return isOn(await pageZero(read)) && !(await isOnPage(1)) ? 0 : undefined
 }
 
-/** Compares one-row pages. Returns the first page's number, or undefined if rows changed or there are too few. */
+/** Compares pages of one row. Returns undefined if rows changed or there are too few. */
 async function numberBySmallPages(read: Read, first: FetchedPage, again: () => Promise<FetchedPage>) {
   const zero = await pageZero(read)
   const rows = zero?.page.rowCount ?? 0
   if (zero === undefined || rows > 1) return 1
   if (rows === 1) {
     const { page: one } = await read(1)
-    // A row that was added or removed can make pages 0 and 1 match or differ by chance, so page 0 is read again.
+    // A changed row can make pages 0 and 1 match or differ by chance, so page 0 is read again.
     const zeros = [zero, await pageZero(read)]
     const same = zeros.filter((page) => page !== undefined && sharedRows(page.page, one) > 0).length
     if (same === 0 && zeros[1] !== undefined && one.rowCount === 1) return 0
     if (same === 1) return undefined
   }
-  // The shared rows existed the whole time. If pages counted from 0, pages 0 and 1 would have returned more of them.
+  // These rows existed the whole time. If pages counted from 0, pages 0 and 1 would have had more of them.
   return first.page.rowCount > rows && sharedRows(first.page, (await again()).page) > rows ? 1 : undefined
 }
 
-/** Instead of refusing a page that does not exist, a service may fail with one of these errors. */
+/** A service may fail like this for a page that does not exist. */
 const FAILED: readonly ErrorCode[] = ['SERVICE_UNAVAILABLE', 'ANSWER_MALFORMED', 'ANSWER_NOT_JSON', 'ANSWER_TOO_LARGE']
 
-/** Returns undefined if page 0 is refused, or if only page 0 fails. Throws the error if page 1 fails as well. */
+/** Returns undefined if page 0 is refused, or if page 0 fails and page 1 does not. */
 async function pageZero(read: Read): Promise<FetchedPage | undefined> {
   try {
     return await read(0)
@@ -94,7 +93,7 @@ function isSame({ page: zero }: FetchedPage, { page: one }: FetchedPage): boolea
   return one.rowCount > 0 && one.lines(0).equals(zero.lines(0))
 }
 
-/** Returns 0 if the walk has no row of page 0, 1 if it has all of them, undefined if rows have moved since the walk. */
+/** Returns undefined if rows have moved since the walk. */
 function numberOf(walk: Walk, { page }: FetchedPage, keyed: boolean): 0 | 1 | undefined {
   if (!keyed) return walk.distinct + page.rowCount === walk.totalCount ? 0 : undefined
   const known = page.keys.filter((key) => walk.keys.has(key)).length

@@ -1,8 +1,8 @@
-/** If responses have no total, finds the last page of an old span. Its number shows how many rows the span can have. */
+/** Finds the last page of an old span if responses have no total. */
 import type { CountedPages, Slice, WalkSettings } from '../../../plan/slice.ts'
 import { searchLastPage, type PageComparison } from '../../../plan/lastPage.ts'
 import { type Span, splitAt } from '../../../plan/spans.ts'
-import { beginningOf, edgesOf } from '../../../plan/stampSample.ts'
+import { beginningOf, spansBeyond } from '../../../plan/stampSample.ts'
 import type { Walk } from '../../../plan/walk.ts'
 import { type FetchedPage, undefinedIfRefused } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
@@ -12,10 +12,10 @@ export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
 }
 
-/** How full to plan a load. The rest is for events with two modification times, which can be read twice. */
+/** How full to plan a load. Events with two modification times can be read twice. */
 const LOAD_SHARE = 0.8
 
-/** `guess`: the page to request first. `stop`: the page to cut the span at, or undefined if one load is enough. */
+/** `guess`: the page to request first. `stop`: where to cut a span that is too large for one load. */
 function pagesToProbe({ rowsExpected = 0 }: Slice, { loadRowsMax }: WalkSettings, pageRows: number) {
   const behindLoad = Math.floor((LOAD_SHARE * loadRowsMax) / pageRows)
   const isLoad = behindLoad < 2 || (rowsExpected > 0 && rowsExpected <= loadRowsMax)
@@ -29,7 +29,7 @@ export interface ProbedSlice {
   readonly first: FetchedPage
 }
 
-/** Returns the last page, or the span cut in two if its rows exceed one load. Undefined if the last page is unclear. */
+/** Returns the last page, or the span cut in two if its rows exceed one load. Undefined if unclear. */
 export async function probeLastPage({ source, slice, first }: ProbedSlice, walk: PageWalk) {
   const { pages, settings } = source
   const pageRows = first.page.rowCount
@@ -42,15 +42,15 @@ export async function probeLastPage({ source, slice, first }: ProbedSlice, walk:
     const number = step.value
     if (number > pages.pagesLeft) return undefined
     const seen = await walk.look(number).catch(undefinedIfRefused)
-    // The service may refuse a high page number even if that page exists, so a refusal does not show where pages end.
+    // A service may also refuse a page that exists.
     if (seen === undefined) return undefined
-    const sight = sightOf(seen, { first, full, short })
-    const cut = sight === 'full' && number === stop ? partsAt({ source, slice, first }, seen) : undefined
+    const comparison = compare(seen, { first, full, short })
+    const cut = comparison === 'full' && number === stop ? partsAt({ source, slice, first }, seen) : undefined
     if (cut !== undefined) return { parts: cut, partRows: [(number - 1) * pageRows + 1, settings.loadRowsMax + 1] }
-    if (sight === 'full') full = seen
-    // Some services return the last page for all higher numbers too, so the lowest number is the right one.
-    if (sight === 'short' || (sight === 'again' && number < (short?.number ?? 0))) short = seen
-    step = search.next(sight)
+    if (comparison === 'full') full = seen
+    // Some services return the last page for all higher numbers, too.
+    if (comparison === 'short' || (comparison === 'again' && number < (short?.number ?? 0))) short = seen
+    step = search.next(comparison)
   }
   const found = step.value
   const page = found?.isShort === true ? short : full
@@ -76,7 +76,7 @@ export async function probeUncounted(
     const rows = isShort ? last.page.rowCount : 0
     if (end !== undefined && (end.page.rowCount > rows || isNew(end))) return true
   }
-  for (const edge of edgesOf(stampsOf(pages.report, first.page), stampsOf(pages.report, last.page), slice.span)) {
+  for (const edge of spansBeyond(stampsOf(pages.report, first.page), stampsOf(pages.report, last.page), slice.span)) {
     const behind = await pages.read(questionFor(source, edge), 1)
     if (isNew(behind)) return true
     if (behind.page.rowCount < first.page.rowCount) return false
@@ -90,13 +90,13 @@ function partsAt({ source, slice, first }: ProbedSlice, seen: FetchedPage): read
   return at === undefined ? undefined : splitAt(slice.span, at)
 }
 
-interface SeenPages {
+interface PagesSoFar {
   readonly first: FetchedPage
   readonly full: FetchedPage
   readonly short: FetchedPage | undefined
 }
 
-function sightOf({ page }: FetchedPage, { first, full, short }: SeenPages): PageComparison {
+function compare({ page }: FetchedPage, { first, full, short }: PagesSoFar): PageComparison {
   const { rowCount } = page
   if (rowCount === 0) return 'empty'
   if (rowCount < first.page.rowCount) return short !== undefined && sameKeys(page, short.page) ? 'again' : 'short'

@@ -1,4 +1,4 @@
-/** Tests whether the service has rows that the walks did not return, even though the walks seem complete. */
+/** Tests whether the service has rows that seemingly complete walks did not return. */
 import { earliest, type Instant, latest } from '../../../instant.ts'
 import type { NarrowerResult } from '../../../plan/slice.ts'
 import type { Span } from '../../../plan/spans.ts'
@@ -12,7 +12,7 @@ import { keylessOf, questionFor, type SliceSource } from '../walkPages.ts'
 
 const NARROWER_REQUESTS_MAX = 16
 
-/** Tests whether smaller spans return new rows. Halves again any half that returns as many rows as the whole span. */
+/** Tests whether halves of the span return new rows. Halves that return as many rows are halved again. */
 export async function probeNarrower({ source, slice, first }: ProbedSlice, walk: Walk): Promise<NarrowerResult> {
   const { pages } = source
   const read = async (span: Span) => (await pages.read(questionFor(source, span), 1)).page
@@ -27,7 +27,7 @@ export async function probeNarrower({ source, slice, first }: ProbedSlice, walk:
       if (requests === NARROWER_REQUESTS_MAX) return 'moved'
       requests += 1
       const page = await read(span)
-      // Rows that the walks lack were added later or, if the whole span still lacks them, hidden by a row limit.
+      // If the whole span still lacks these rows, they were not added later: a limit hides them.
       const others = idsOf(page).filter(isNew)
       if (others.length > 0) {
         const now = await read(slice.span)
@@ -42,18 +42,17 @@ export async function probeNarrower({ source, slice, first }: ProbedSlice, walk:
 
 const idsOf = (page: ScannedPage): (string | number)[] => [...page.keys, ...keylessOf(page)]
 
-/** Checks a total that is higher than the number of rows found: do the totals of the span's parts `add up` to it? */
 export async function probePartTotals({ source, slice }: ProbedSlice, parts: readonly Span[], before: number) {
   const totalOf = async (span: Span) =>
     (await source.pages.read(questionFor(source, span), 1)).page.envelope.totalCount ?? 0
   let sum = 0
   for (const part of parts) sum += await totalOf(part)
   const now = sum === before ? before : await totalOf(slice.span)
-  // If rows were added or deleted since `before`, the parts may add up to any number between the old and new total.
+  // If rows have changed meanwhile, the sum may be any number between the old and the new total.
   return sum >= Math.min(before, now) && sum <= Math.max(before, now) ? 'add up' : 'differ'
 }
 
-/** Returns whether an audit trail has any entries before or after those in `seen`. */
+/** Returns whether an audit trail has entries before or after those in `seen`. */
 export async function probeOutside(source: SliceSource, span: Span, seen: readonly FetchedPage[]): Promise<boolean> {
   const stampsIn = (pages: readonly FetchedPage[]): Instant[] =>
     pages.flatMap(({ page }) => stampsOf(source.pages.report, page).flat()).filter((at) => at !== undefined)
@@ -67,7 +66,7 @@ export async function probeOutside(source: SliceSource, span: Span, seen: readon
   for (const edge of edges) {
     if (edge.since !== undefined && edge.since > edge.until) continue
     const shown = stampsIn([await source.pages.read(questionFor(source, edge), 1)])
-    // A service that rounds the bounds may return rows from `begun` or `ended` again. Such rows are not missing.
+    // A service that rounds the bounds may return entries of `begun` or `ended` again.
     if (shown.some((at) => at < begun || at > ended)) return true
   }
   return false
