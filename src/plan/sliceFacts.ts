@@ -99,7 +99,7 @@ export const learnSinglePage = ({ profile, settings, walk }: SliceState): Paging
 export const learnFullPage = ({ profile, walk }: SliceState): PagingProfile => withFullPage(profile, walk.firstRows)
 export const learnFollowed = (state: SliceState) => (continuesOnPage2(state) ? learnFullPage(state) : state.profile)
 
-/** If later pages added rows and no row was on two pages, page 1 was full. */
+/** Returns the profile after a walk: page 1 was full if later pages added rows and no row was on two pages. */
 export function learnWalked(state: SliceState): PagingProfile {
   const { attempt, readUpTo, walk } = state
   const isPaged = attempt === 1 && readUpTo === 'the end' && walk.firstTotal !== undefined
