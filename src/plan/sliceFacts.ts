@@ -1,4 +1,4 @@
-/** The conditions and calculations behind the rules in judge.ts. A `SliceState` is all that is known about one slice. */
+/** The conditions and calculations behind the rules in judge.ts. A `SliceState` is what is known about one slice. */
 import type { Instant } from '../instant.ts'
 import { plannedRows } from './density.ts'
 import type { SliceState, ProbeName } from './slice.ts'
