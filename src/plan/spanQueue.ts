@@ -2,16 +2,16 @@
 import type { Instant } from '../instant.ts'
 import { Density } from './density.ts'
 import { canSplit, shorterLength, type Span, splitAt } from './spans.ts'
-import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
+import { cutHintOf, type RowStamps, type CutHint } from './stampSample.ts'
 
 /** A slice with less than this share of a full page has too few rows to plan the next slice from. */
 const SPARSE_SHARE = 0.1
 /** After each sparse slice, the next one is this many times longer, if totals show that later rows exist. */
 const SPARSE_GROWTH = 3
-/** After this many overfull slices, an overfull slice of a good length probably has a crowded instant. */
-const CROWDED_FAILURES = 3
-/** After more overfull slices than this, `shorterLength` limits the length that row times suggest. */
-const HINTED_FAILURES_MAX = 3
+/** After this many overfull slices in a row, one of a good length probably has a crowded instant. */
+const CROWDED_AFTER = 3
+/** After more overfull slices in a row than this, `shorterLength` limits the length that row times suggest. */
+const HINTED_OVERFULL_MAX = 3
 /** A shortened slice with more than this share of the previous slice's rows probably has a crowded instant. */
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
@@ -47,7 +47,7 @@ export class SpanQueue {
   #nextEnds: Instant[] = []
   #earliestStamp: Instant | undefined
   #current: QueuedSpan | undefined
-  #failures = 0
+  #overfullInARow = 0
   #lastOverfullTotal: number | undefined
   #crowdedSigns = 0
   #sparseInARow = 0
@@ -103,7 +103,7 @@ export class SpanQueue {
   /** Returns whether very many rows seem to share one instant. Two walks are then cheaper than a cut. */
   seemsCrowded(span: Span): boolean {
     if (this.endsCrowded || this.#crowdedSigns >= CROWDED_SIGNS) return true
-    if (span.since === undefined || this.#failures < CROWDED_FAILURES) return false
+    if (span.since === undefined || this.#overfullInARow < CROWDED_AFTER) return false
     return span.until - span.since <= this.#goodLength
   }
 
@@ -114,7 +114,7 @@ export class SpanQueue {
     if (span.since === undefined) return
     const isSparse = rows < this.#pageRows * SPARSE_SHARE
     if (!isSparse) {
-      this.#failures = 0
+      this.#overfullInARow = 0
       this.#lastOverfullTotal = undefined
       this.#crowdedSigns = 0
     }
@@ -145,7 +145,7 @@ export class SpanQueue {
       return
     }
     if (span.until <= this.#wholeUntil) this.#wholeUntil = Number.NEGATIVE_INFINITY
-    this.#failures += 1
+    this.#overfullInARow += 1
     this.#overfullEnd = span.until
     const hint = total === undefined ? this.#hint(span.since, span.until, plan) : undefined
     const length = span.until - span.since
@@ -159,7 +159,7 @@ export class SpanQueue {
     this.#pending.push(joined)
     const end = (span.since + this.#shorter(length, { since: span.since, hint, total })) as Instant
     this.#nextEnds = [end, ...(hint?.cuts.slice(1).filter((at) => at > end && at < span.until) ?? [])]
-    this.#earliestStamp = hint?.from
+    this.#earliestStamp = hint?.earliestStamp
     const { rate } = this.#density
     if (total !== undefined) this.#density.saw(length, total)
     else if (rate !== undefined) this.#density.saw(length, Math.max(pageRows, rate * length))
@@ -198,17 +198,24 @@ export class SpanQueue {
     return this.#overfullEnd === undefined ? grown : Math.min(grown, (this.#overfullEnd - span.since) / 2)
   }
 
-  #hint(since: Instant, until: Instant, { stamps, pageRows }: CutPlan): SampleHint | undefined {
+  #hint(since: Instant, until: Instant, { stamps, pageRows }: CutPlan): CutHint | undefined {
     if (stamps === undefined) return undefined
     const { rate } = this.#density
-    const isKnown = rate !== undefined && rate * (until - since) > pageRows / 3
+    const isDensityKnown = rate !== undefined && rate * (until - since) > pageRows / 3
     const planned = this.#density.planned(pageRows)
-    return hintOf(stamps, { since, until, pageRows, rowsPlanned: planned, isKnown, failures: this.#failures })
+    return cutHintOf(stamps, {
+      since,
+      until,
+      pageRows,
+      rowsPlanned: planned,
+      isDensityKnown,
+      overfullInARow: this.#overfullInARow,
+    })
   }
 
-  #shorter(length: number, facts: { since: Instant; hint: SampleHint | undefined; total: number | undefined }): number {
+  #shorter(length: number, facts: { since: Instant; hint: CutHint | undefined; total: number | undefined }): number {
     const { since, hint, total } = facts
-    const shrunk = shorterLength(length, this.#failures)
+    const shrunk = shorterLength(length, this.#overfullInARow)
     const planned = this.#density.planned(this.#pageRows)
     const hinted =
       total !== undefined
@@ -222,7 +229,8 @@ export class SpanQueue {
     this.#lastOverfullTotal = total
     this.#crowdedSigns = isStuck ? this.#crowdedSigns + 1 : 0
     if (isStuck) return Math.max(1, Math.floor(Math.min(hinted, length / STUCK_SHRINK)))
-    const bounded = total === undefined && this.#failures > HINTED_FAILURES_MAX ? Math.min(hinted, shrunk) : hinted
+    const bounded =
+      total === undefined && this.#overfullInARow > HINTED_OVERFULL_MAX ? Math.min(hinted, shrunk) : hinted
     return Math.max(1, Math.min(length - 1, Math.floor(bounded)))
   }
 

@@ -37,9 +37,9 @@ export function splitAt(span: Span, at: Instant): [Span, Span] | undefined {
 /** Returns the time before which no new row can appear (PROOFS, A3). */
 export const youngFrom = (clock: Instant, overlapMs: number): Instant => minusMs(clock, overlapMs)
 
-/** Returns the next slice's length (µs). The last of `failures` overfull slices was `length` µs long. */
-export function shorterLength(length: number, failures: number): number {
-  const factor = SHRINK[Math.min(failures, SHRINK.length) - 1] ?? SHRINK[0]
+/** Returns the next slice's length (µs). The last of the overfull slices was `length` µs long. */
+export function shorterLength(length: number, overfullInARow: number): number {
+  const factor = SHRINK[Math.min(overfullInARow, SHRINK.length) - 1] ?? SHRINK[0]
   return Math.max(1, Math.floor(length * factor))
 }
 

@@ -5,55 +5,53 @@ import { canSplit, type Span, splitAt } from './spans.ts'
 /** A row's modification times, in the order of the report's `newerBy` fields. A missing time is undefined. */
 export type RowStamps = readonly (Instant | undefined)[]
 
-export interface SampleHint {
+export interface CutHint {
   /** The ends of the next slices. Empty if `crowdedAt` or `rate` is set. */
   readonly cuts: readonly Instant[]
   /** A time that most rows share. */
   readonly crowdedAt?: Instant
-  /** The earliest modification time in the response. */
-  readonly from: Instant
+  readonly earliestStamp: Instant
   /** Rows per microsecond. Set if pages begin with the newest rows. */
   readonly rate?: number | undefined
 }
 
-export interface SampleQuestion {
+export interface CutHintContext {
   readonly since: Instant
   readonly until: Instant
   readonly pageRows: number
   readonly rowsPlanned: number
   /** True if earlier slices suggest that this slice has more than a third of a page. */
-  readonly isKnown: boolean
-  /** How many slices in a row had too many rows for one response. */
-  readonly failures: number
+  readonly isDensityKnown: boolean
+  readonly overfullInARow: number
 }
 
 const SORTED_SHARE = 0.97
 const CROWDED_SHARE = 0.95
-/** Share of `rowsPlanned` for the next slice after 1, 2, 3, and 4 or more failures, if `isKnown` is true. */
+/** Shares of `rowsPlanned` after 1, 2, 3, and 4 or more overfull slices, if `isDensityKnown` is true. */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
-/** The same, if `isKnown` is false and the rows are sorted by time. */
+/** The same, if `isDensityKnown` is false and the rows are sorted by time. */
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
 /** Low, because a page of unsorted rows may have only a small part of the span's rows. */
 const UNSORTED_SHARE = 0.04
 
 /** Returns where to cut the span. Undefined if less than half of the rows have a modification time in the span. */
-export function hintOf(rows: readonly RowStamps[], question: SampleQuestion): SampleHint | undefined {
-  const entries = rows.flatMap((stamps) => rangeOf(timesIn(question, stamps))?.earliest ?? [])
+export function cutHintOf(rows: readonly RowStamps[], context: CutHintContext): CutHint | undefined {
+  const entries = rows.flatMap((stamps) => rangeOf(timesIn(context, stamps))?.earliest ?? [])
   if (entries.length < rows.length / 2 || entries.length < 2) return undefined
   const order = orderOf(rows)
   const sorted = entries.toSorted((a, b) => a - b)
   const crowdedAt = crowdedInstantOf(sorted)
-  const from = sorted[0] as Instant
-  if (crowdedAt !== undefined) return { cuts: [], crowdedAt, from }
+  const earliestStamp = sorted[0] as Instant
+  if (crowdedAt !== undefined) return { cuts: [], crowdedAt, earliestStamp }
   if (order === 'descending') {
-    const length = (sorted.at(-1) as Instant) - from
-    return { cuts: [], from, rate: length > 0 ? sorted.length / length : undefined }
+    const length = (sorted.at(-1) as Instant) - earliestStamp
+    return { cuts: [], earliestStamp, rate: length > 0 ? sorted.length / length : undefined }
   }
-  const first = cutAfter(sorted, rowsFor(order, question))
+  const first = cutAfter(sorted, rowsFor(order, context))
   // More than 1.5 pages of sorted rows also show where the slice after the next one should end.
-  if (order !== 'exact' || sorted.length <= 1.5 * question.pageRows) return { cuts: [first], from }
+  if (order !== 'exact' || sorted.length <= 1.5 * context.pageRows) return { cuts: [first], earliestStamp }
   const later = sorted.filter((at) => at > first)
-  return { cuts: [first, cutAfter(later, question.pageRows - 2)], from }
+  return { cuts: [first, cutAfter(later, context.pageRows - 2)], earliestStamp }
 }
 
 const timesIn = ({ since, until }: Span, stamps: RowStamps): readonly Instant[] =>
@@ -84,10 +82,10 @@ function crowdedInstantOf(sorted: readonly Instant[]): Instant | undefined {
   return there >= sorted.length * CROWDED_SHARE ? middle : undefined
 }
 
-function rowsFor(order: Order, { pageRows, rowsPlanned, isKnown, failures }: SampleQuestion): number {
-  const step = <T>(shares: readonly T[]): T => shares[Math.min(failures, shares.length) - 1] as T
-  if (order === 'exact' && failures === 1) return pageRows - 2
-  if (isKnown) return rowsPlanned * step(KNOWN_SHARES)
+function rowsFor(order: Order, { pageRows, rowsPlanned, isDensityKnown, overfullInARow }: CutHintContext): number {
+  const step = <T>(shares: readonly T[]): T => shares[Math.min(overfullInARow, shares.length) - 1] as T
+  if (order === 'exact' && overfullInARow === 1) return pageRows - 2
+  if (isDensityKnown) return rowsPlanned * step(KNOWN_SHARES)
   return rowsPlanned * (order === 'none' ? UNSORTED_SHARE : step(SORTED_SHARES))
 }
 

@@ -49,7 +49,7 @@ export class PageWalk {
     this.walk = new Walk({ keyed, rowsAsked, usualPageSize: pageSize })
   }
 
-  look(number: number): Promise<FetchedPage> {
+  peek(number: number): Promise<FetchedPage> {
     return this.#source.pages.read(this.#question, number, this.walk.rowsAsked)
   }
 
@@ -123,7 +123,7 @@ export class PageWalk {
     const { pages, settings } = this.#source
     if (settings.keyed || walk.rows + page.rowCount > (walk.totalCount ?? 0)) return false
     if (pages.profile.afterLastPage === undefined) {
-      const { rowCount } = (await this.look(walk.lastPageByTotal + 1)).page
+      const { rowCount } = (await this.peek(walk.lastPageByTotal + 1)).page
       pages.profile = { ...pages.profile, afterLastPage: rowCount === 0 ? 'nothing' : 'rows' }
     }
     return pages.profile.afterLastPage === 'nothing'

@@ -41,7 +41,7 @@ export async function probeLastPage({ source, slice, first }: ProbedSlice, walk:
   while (step.done !== true) {
     const number = step.value
     if (number > pages.pagesLeft) return undefined
-    const seen = await walk.look(number).catch(undefinedIfRefused)
+    const seen = await walk.peek(number).catch(undefinedIfRefused)
     // A service may also refuse a page that exists.
     if (seen === undefined) return undefined
     const comparison = compare(seen, { first, full, short })
