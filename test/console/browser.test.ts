@@ -21,6 +21,7 @@ import {
   VIEWS,
   violations,
 } from './browser.ts'
+import * as explorer from './explorerPage.ts'
 import { aFullConsole, type Consoled, type Errand, TOKEN, VIEW_TOKEN } from './support.ts'
 
 let browser: Browser
@@ -42,6 +43,30 @@ afterAll(async () => {
 })
 
 const faults = (...given: string[]) => console.workshop.sandbox.setFaults(given)
+
+describe('the explorer', () => {
+  it('an analyst finds a table, reads its comments and rows, and queries it with a warrant and a CSV file', LONG, () =>
+    explorer.findATable({ browser, context, console }),
+  )
+  it('a link fills the editor and runs nothing before a press', LONG, () =>
+    explorer.followALink({ browser, context, console }),
+  )
+  it('values, names and errors with HTML are shown as text', LONG, () =>
+    explorer.showHtmlAsText({ browser, context, console }),
+  )
+  it('a statement that cannot run, or has many rows, says so', { ...LONG, tags: 'long' }, () =>
+    explorer.readWhyNothingRuns({ browser, context, console }),
+  )
+  it('an endless statement ends with Escape or with Cancel, and the next one runs', { ...LONG, tags: 'long' }, () =>
+    explorer.endAnEndlessStatement({ browser, context, console }),
+  )
+  it('the browser keeps the statements that ran, and writes one into the editor again', { ...LONG, tags: 'long' }, () =>
+    explorer.repeatAStatement({ browser, context, console }),
+  )
+  it('who may only look, on a phone in dark colours, can run statements', { ...LONG, tags: 'long' }, () =>
+    explorer.runOnAPhone({ browser, context, console }),
+  )
+})
 
 describe('a person', () => {
   it('is told of a wrong token, logs in with the right one, and out again', LONG, async () => {

@@ -1,27 +1,20 @@
-/** The explorer in a real browser: tables, statements by mouse, keys and phone, links that do not run, and long statements. */
+/**
+ * Stories of the explorer in a real browser: tables, statements by mouse, keys and phone, links that do not run, and long
+ * statements. browser.test.ts runs them on its own console, because a console and a browser take 8 s of processor time.
+ */
 import { readFile } from 'node:fs/promises'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, inject, it } from 'vitest'
+import { expect } from 'vitest'
 import { until } from '../jobs/support.ts'
-import { aMember, aPerson, aWindow, launched, logIn, redraw, tooWide, violations } from './browser.ts'
-import { aFullConsole, type Consoled, VIEW_TOKEN } from './support.ts'
+import { aPerson, aWindow, logIn, redraw, tooWide, violations } from './browser.ts'
+import { type Consoled, VIEW_TOKEN } from './support.ts'
 
-let browser: Browser
-/** Logged in. */
-let context: BrowserContext
-let console: Consoled
-
-const LONG = { timeout: 240_000 }
-beforeAll(async () => {
-  browser = await launched(inject('chromium'))
-  console = await aFullConsole()
-  context = await aMember(browser, console)
-}, LONG.timeout)
-
-afterAll(async () => {
-  await browser.close()
-  await console[Symbol.asyncDispose]()
-})
+/** What a story of the explorer needs. `context` is logged in. */
+export interface Surroundings {
+  readonly browser: Browser
+  readonly context: BrowserContext
+  readonly console: Consoled
+}
 
 /** Never ends within the time of a test. */
 const ENDLESS = 'SELECT count(*) FROM range(1000000000) a, range(1000000) b WHERE a.range * b.range = 7'
@@ -40,47 +33,43 @@ async function run(page: Page, sql: string): Promise<string> {
   return note(page).innerText()
 }
 
-it(
-  'an analyst finds a table, reads its comments and rows, and queries it with a warrant and a CSV file',
-  LONG,
-  async () => {
-    await using person = await aWindow(context, console)
-    const { page } = person
-    await page.getByRole('link', { name: 'Explorer' }).click()
-    await page.getByRole('link', { name: 'current.events', exact: true }).click()
-    await page.getByRole('heading', { name: 'current.events' }).waitFor()
-    await page.getByRole('region', { name: 'Columns of current.events' }).getByText('BIGINT').first().waitFor()
-    expect(await page.getByRole('region', { name: 'Some rows of current.events' }).locator('tbody tr').count()).toBe(10)
-    await page.getByText(/^[\d,]+ rows, \d+ columns$/).waitFor()
-    await page.getByRole('button', { name: 'Write a statement' }).click()
-    expect(await page.evaluate('document.activeElement.id')).toBe('sql')
-    expect(await editor(page).inputValue()).toBe('SELECT * FROM current.events LIMIT 100')
-    await editor(page).fill('')
-    await page.keyboard.type(
-      `SELECT name, NULL AS "a,b", 'say "hi"' AS c, '' AS d FROM current.events ORDER BY event_id LIMIT 3`,
-    )
-    await page.getByRole('button', { name: 'Run' }).click()
-    await note(page)
-      .getByText(/^3 rows\. It took \d/)
-      .waitFor()
-    await page
-      .getByRole('region', { name: 'Result' })
-      .getByText(/^events: complete up to 20.*; deletions show by flag/)
-      .waitFor()
-    await redraw(page)
-    expect(await rows(page).locator('tbody tr').count()).toBe(3)
-    const [file] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Download CSV' }).click(),
-    ])
-    expect(file.suggestedFilename()).toBe('result.csv')
-    const { stdout } = await console.workshop.run('query', '--format', 'csv', await editor(page).inputValue())
-    expect(await readFile(await file.path(), 'utf8')).toBe(stdout)
-    expect(person.complaints).toEqual([])
-  },
-)
+export async function findATable({ context, console }: Surroundings): Promise<void> {
+  await using person = await aWindow(context, console)
+  const { page } = person
+  await page.getByRole('link', { name: 'Explorer' }).click()
+  await page.getByRole('link', { name: 'current.events', exact: true }).click()
+  await page.getByRole('heading', { name: 'current.events' }).waitFor()
+  await page.getByRole('region', { name: 'Columns of current.events' }).getByText('BIGINT').first().waitFor()
+  expect(await page.getByRole('region', { name: 'Some rows of current.events' }).locator('tbody tr').count()).toBe(10)
+  await page.getByText(/^[\d,]+ rows, \d+ columns$/).waitFor()
+  await page.getByRole('button', { name: 'Write a statement' }).click()
+  expect(await page.evaluate('document.activeElement.id')).toBe('sql')
+  expect(await editor(page).inputValue()).toBe('SELECT * FROM current.events LIMIT 100')
+  await editor(page).fill('')
+  await page.keyboard.type(
+    `SELECT name, NULL AS "a,b", 'say "hi"' AS c, '' AS d FROM current.events ORDER BY event_id LIMIT 3`,
+  )
+  await page.getByRole('button', { name: 'Run' }).click()
+  await note(page)
+    .getByText(/^3 rows\. It took \d/)
+    .waitFor()
+  await page
+    .getByRole('region', { name: 'Result' })
+    .getByText(/^events: complete up to 20.*; deletions show by flag/)
+    .waitFor()
+  await redraw(page)
+  expect(await rows(page).locator('tbody tr').count()).toBe(3)
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Download CSV' }).click(),
+  ])
+  expect(file.suggestedFilename()).toBe('result.csv')
+  const { stdout } = await console.workshop.run('query', '--format', 'csv', await editor(page).inputValue())
+  expect(await readFile(await file.path(), 'utf8')).toBe(stdout)
+  expect(person.complaints).toEqual([])
+}
 
-it('a link fills the editor and runs nothing before a press', LONG, async () => {
+export async function followALink({ context, console }: Surroundings): Promise<void> {
   await using author = await aWindow(context, console)
   await author.view('explorer')
   await editor(author.page).fill(`SELECT 40 + 2 AS answer, 'a&b=c #d %' AS odd`)
@@ -100,9 +89,9 @@ it('a link fills the editor and runs nothing before a press', LONG, async () => 
   await page.getByRole('button', { name: 'Run' }).click()
   await rows(page).getByText('a&b=c #d %').waitFor()
   expect(sent).toContain('/api/query')
-})
+}
 
-it('values, names and errors with HTML are shown as text', LONG, async () => {
+export async function showHtmlAsText({ context, console }: Surroundings): Promise<void> {
   await using person = await aWindow(context, console)
   const { page } = person
   await person.view('explorer')
@@ -115,9 +104,9 @@ it('values, names and errors with HTML are shown as text', LONG, async () => {
   await page.getByText('there is no table <img src=x> in the published copy').waitFor()
   expect(await page.evaluate('globalThis.isHacked')).toBeUndefined()
   expect(person.complaints.filter((each) => !/status of 40[04]/.test(each))).toEqual([])
-})
+}
 
-it('a statement that cannot run, or has many rows, says so', { ...LONG, tags: 'long' }, async () => {
+export async function readWhyNothingRuns({ context, console }: Surroundings): Promise<void> {
   await using person = await aWindow(context, console)
   const { page } = person
   await person.view('explorer')
@@ -130,12 +119,9 @@ it('a statement that cannot run, or has many rows, says so', { ...LONG, tags: 'l
   expect(await run(page, 'FROM range(20000)')).toMatch(
     /^10,000 rows\..*There are more: the limit is 10,000 rows or 4 MB/,
   )
-})
+}
 
-it('an endless statement ends with Escape or with Cancel, and the next one runs', {
-  ...LONG,
-  tags: 'long',
-}, async () => {
+export async function endAnEndlessStatement({ context, console }: Surroundings): Promise<void> {
   await using person = await aWindow(context, console)
   const { page } = person
   await person.view('explorer')
@@ -150,12 +136,9 @@ it('an endless statement ends with Escape or with Cancel, and the next one runs'
   await until(async () => (await run(page, 'SELECT 7 AS seven')).startsWith('1 row.'))
   const cancelled = await page.evaluate('document.getElementById("cancel").ariaDisabled')
   expect(cancelled).toBe('true')
-})
+}
 
-it('the browser keeps the statements that ran, and writes one into the editor again', {
-  ...LONG,
-  tags: 'long',
-}, async () => {
+export async function repeatAStatement({ browser, console }: Surroundings): Promise<void> {
   await using person = await aPerson(browser, console)
   const { page } = person
   await logIn(person)
@@ -172,9 +155,9 @@ it('the browser keeps the statements that ran, and writes one into the editor ag
   await history.selectOption('SELECT 2 AS two')
   expect(await editor(page).inputValue()).toBe('SELECT 2 AS two')
   expect(await note(page).innerText()).toBe('')
-})
+}
 
-it('who may only look, on a phone in dark colours, can run statements', { ...LONG, tags: 'long' }, async () => {
+export async function runOnAPhone({ browser, console }: Surroundings): Promise<void> {
   await using person = await aPerson(browser, console, { colorScheme: 'dark', viewport: { width: 360, height: 740 } })
   const { page } = person
   await logIn(person, VIEW_TOKEN)
@@ -192,4 +175,4 @@ it('who may only look, on a phone in dark colours, can run statements', { ...LON
   await table.focus()
   await page.keyboard.press('ArrowRight')
   await until(async () => (await table.evaluate('(element) => element.scrollLeft')) !== 0)
-})
+}
