@@ -12,7 +12,7 @@ export interface LastWindow {
   readonly mark: Instant | undefined
   /** About when the window that set `mark` was read, by the service's clock. */
   readonly until: Instant | undefined
-  /** When that run began, by our clock. */
+  /** When the run of that window began, by our clock. */
   readonly begunAt: Instant | undefined
 }
 

@@ -49,7 +49,7 @@ async function readByCreation(reading: Reading, total: number | undefined): Prom
   return totalCount === undefined ? undefined : { kind: 'proven', span: everything, proof, rows, totalCount, keys }
 }
 
-/** Reads the spans by creation time if possible, because it never changes. */
+/** Reads the spans by creation time if possible, because a creation time never changes. */
 export async function readSpans(reading: Reading, spans: readonly Span[], clock: Instant): Promise<void> {
   const timeFilter = reading.plan.declaration.window.required ? 'window' : 'created'
   for await (const slice of reading.slices(timeFilter, spans)) {

@@ -33,7 +33,7 @@ export async function oneRun<R extends ReportRun>(context: SyncContext, ask: Run
   const { code, message, cure } = error
   const state = code === 'CANCELLED' || code === 'FENCED' ? 'stopped' : 'failed'
   const record: RunRecord = { ...begun, state, endedAt: context.clock.now(), error: { code, message, cure } }
-  // The caller gets the run's own error.
+  // An error of these calls must not hide the error of the run.
   await context.warehouse.recordRun(record).catch(() => undefined)
   await pauseAfter(context, ask.report, error).catch(() => undefined)
   return ended

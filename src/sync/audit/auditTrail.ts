@@ -117,7 +117,7 @@ class Trail {
   readonly #failed = new Map<string, SyncError>()
   readonly #followed = new Set<Subject>()
   #isAnyRead = false
-  /** Undefined until a trail of several pages has shown it. */
+  /** Undefined until a trail of several pages was read. */
   #firstNumber: PagingProfile['firstNumber']
 
   constructor(context: SyncContext, { declaration, intake }: { declaration: Declaration; intake: Intake }) {
@@ -215,7 +215,7 @@ class Trail {
     const { answer } = report
     const { keyed } = pages
     const settings = { answer, keyed, pageSize, youngFrom: youngFrom(clock, overlapMs), start, ...limits }
-    // Otherwise, a load could contain half a trail.
+    // In memory until they are proven, so that no load contains half a trail.
     let entries: FetchedPage[] = []
     const sink = { add: async (page: FetchedPage) => void entries.push(page), drop: async () => void (entries = []) }
     const question = { expand, filters: {}, record }

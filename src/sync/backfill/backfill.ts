@@ -238,7 +238,7 @@ async function recordStop(
   if (book?.state === 'cancelled') return outcomeOf(context, book)
   // A newer run has taken over the report: this one must not write any more.
   if (error.code === 'FENCED') throw error
-  // The caller gets the backfill's own error.
+  // An error of the two calls below must not hide the error of the backfill.
   const state = error.code === 'CANCELLED' ? 'stopped' : 'failed'
   const endedAt = context.clock.now()
   const run = { runId: backfillId, report, kind: 'backfill', state, startedAt, endedAt, ...NO_RUN_COUNTS } as const

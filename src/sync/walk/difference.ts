@@ -82,7 +82,7 @@ export class Difference {
     const rowsThere = [...stamps.values()].filter(([text = '']) => texts.has(text)).length
     const pageRows = rowsAPage(this.pages.profile, this.pages.pageSize)
     const isCrowded = rowsThere > (spans.length * pageRows) / 2
-    // Otherwise, the check would need more requests than the slice has pages.
+    // The check would need more requests than the slice has pages.
     if (isCrowded || 2 * spans.length > slice.rows / pageRows) return missing
     const without = await this.#slices(spans)
     const last = collectStamps(this.#plan.declaration)

@@ -70,7 +70,7 @@ async function numberBySmallPages(read: Read, first: FetchedPage, again: () => P
     if (same === 0 && zeros[1] !== undefined && one.rowCount === 1) return 0
     if (same === 1) return undefined
   }
-  // These rows existed the whole time. If pages counted from 0, pages 0 and 1 would have had more of them.
+  // The shared rows existed the whole time. If pages counted from 0, pages 0 and 1 would have had more of them.
   return first.page.rowCount > rows && sharedRows(first.page, (await again()).page) > rows ? 1 : undefined
 }
 
