@@ -56,9 +56,9 @@ function plainNumberOf(n: string): string {
 /** A cast to 38 digits is a hundred times slower than one to 18. */
 const decimalOf = (value: string): string => {
   const whole = `try_cast(split_part(${value}, '.', 1) AS BIGINT)::DECIMAL(38,9)`
-  const fraction = `try_cast('0.' || split_part(${value}, '.', 2) AS DECIMAL(18,9))`
-  const inParts = `CASE WHEN starts_with(${value}, '-') THEN ${whole} - ${fraction} ELSE ${whole} + ${fraction} END`
-  const wide = `CASE WHEN regexp_full_match(${value}, '-?[0-9]{1,18}[.][0-9]{1,17}') THEN (${inParts})::DECIMAL(38,9) ELSE try_cast(${value} AS DECIMAL(38,9)) END`
+  const sign = `CASE WHEN starts_with(${value}, '-') THEN '-' ELSE '' END`
+  const fraction = `try_cast(${sign} || '0.' || split_part(${value}, '.', 2) AS DECIMAL(18,9))`
+  const wide = `CASE WHEN regexp_full_match(${value}, '-?[0-9]{1,18}[.][0-9]{1,17}') THEN (${whole} + ${fraction})::DECIMAL(38,9) ELSE try_cast(${value} AS DECIMAL(38,9)) END`
   return `coalesce(try_cast(${value} AS DECIMAL(18,9))::DECIMAL(38,9), ${wide})`
 }
 

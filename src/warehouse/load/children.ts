@@ -62,7 +62,7 @@ const fieldNamed = ({ field }: ChildMerge, wire: string) => field.elements?.fiel
 function childItemsSql(group: Group): string {
   const [{ table }] = group as readonly [ChildMerge, ...ChildMerge[]]
   const ofCollection = (wire: string, valueOf: (field: CatalogField | undefined) => string) =>
-    `CASE n ${group.map((parts, n) => `WHEN ${n} THEN ${valueOf(fieldNamed(parts, wire))}`).join(' ')} END`
+    `CASE i.n ${group.map((parts, n) => `WHEN ${n} THEN ${valueOf(fieldNamed(parts, wire))}`).join(' ')} END`
   const id = ofCollection(CHILD_ID_FIELD, (field) => (field ? itemText(field, 'i') : 'NULL::VARCHAR'))
   const deleted = ofCollection(CHILD_DELETED_FIELD, (flag) =>
     flag === undefined ? 'false' : `coalesce(${castOf(itemText(flag, 'i'), 'BOOLEAN', flag.kinds)}, false)`,
@@ -73,10 +73,10 @@ function childItemsSql(group: Group): string {
   const places = group.flatMap(({ items }, n) => (items === undefined ? [] : [n]))
   const key = names(table.key)
   return `
-    SELECT ([${places.join(', ')}]::INTEGER[])[i.file_index::BIGINT + 1] AS n, s.sid, ${names(table.key, 's')}, s.observed_at, i.*, ${id} AS id_sent,
+    SELECT s.sid, ${names(table.key, 's')}, s.observed_at, i.*, ${id} AS id_sent,
       coalesce(id_sent, i.position::VARCHAR) AS child_key, hash(i.sent, i.position) AS row_hash,
       ${deleted} AS deleted, s.observed_at AS deleted_seen_at
-    FROM ${itemsSql(sent, longest)} i
+    FROM (SELECT *, ([${places.join(', ')}]::INTEGER[])[file_index::BIGINT + 1] AS n FROM ${itemsSql(sent, longest)}) i
     JOIN (
       SELECT rowid AS sid, ${key}, "~ordinal" AS ordinal, "~observed_at" AS observed_at
       FROM staged WHERE rowid IN (SELECT sid FROM win)) s ON s.ordinal = i.ordinal`

@@ -122,9 +122,11 @@ export class FieldSql {
 
   /** Returns SQL for the row's fingerprint, which depends on this row alone. */
   rowHash(shapeHash: string): string {
-    const parts = this.#catalog.fields.map(
-      (field) => `CASE WHEN ${rawSql(field)} IS NULL THEN 0::UBIGINT ELSE ${this.#hash(field)} END`,
-    )
+    const parts = this.#catalog.fields.map((field) => {
+      const hash = this.#hash(field)
+      const isAlwaysSent = !has(field.kinds, Kind.null) && this.carried([field]) === 'true'
+      return isAlwaysSent ? hash : `CASE WHEN ${rawSql(field)} IS NULL THEN 0::UBIGINT ELSE ${hash} END`
+    })
     return xorOf([shapeHash, ...parts])
   }
 

@@ -1,5 +1,5 @@
 /** Builds SQL that reads the items in files of src/staging/childLines.ts. */
-import { has, Kind, NESTED, only } from '../../plan/kinds.ts'
+import { has, Kind, NESTED, only, TEXTS } from '../../plan/kinds.ts'
 import { ITEM_FIELDS_MAX, NO_VALUE } from '../../plan/stagedNames.ts'
 import type { CatalogField } from '../../staging/catalog.ts'
 import type { StagedCollection } from '../../staging/spool.ts'
@@ -28,6 +28,7 @@ export function itemsSql(all: readonly StagedCollection[], fields: readonly Cata
 export function itemText(field: CatalogField, alias: string): string {
   if (field.id >= ITEM_FIELDS_MAX) return `json_extract_string(${alias}.sent, ${pointer(field.name)})`
   const value = `${alias}.${columnOf(field)}`
+  if (!has(field.kinds, TEXTS)) return value
   return `CASE WHEN starts_with(${value}, '"') THEN json_extract_string(${value}, '$') ELSE ${value} END`
 }
 

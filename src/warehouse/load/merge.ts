@@ -23,20 +23,25 @@ export const addCounts = (one: LoadCounts, other: LoadCounts): LoadCounts => ({
   late: other.late,
 })
 
+type Wins = Record<'wins' | 'updated' | 'deleted' | 'lateRows', number> & { readonly earliest: Instant | null }
+
 const columnNames = (columns: readonly { readonly name: string }[]): string[] => columns.map((column) => column.name)
 
 /** Merges staged rows. The table `win` lists the rows that are written. */
 export async function merge(sql: Sql, load: Merging): Promise<MergeCounts> {
   const { table, staged, loadId } = load
+  const { previousRead } = load.input
   const target = `main.${name(table.name)}`
   if (load.input.gone !== undefined) await sql.run(goneKeysSql(table, load.input.gone))
   await sql.run(createWinSql(load, target))
-  const { wins, updated, deleted } = await onlyRow<Record<'wins' | 'updated' | 'deleted', number>>(
+  const { wins, updated, deleted, lateRows, earliest } = await onlyRow<Wins>(
     sql,
-    'SELECT count(*) AS wins, count(replaced) AS updated, count(*) FILTER (deleted) AS deleted FROM win',
+    `SELECT count(*) AS wins, count(replaced) AS updated, count(*) FILTER (deleted) AS deleted,
+      count(late_stamp) AS "lateRows", epoch_us(min(late_stamp)) AS earliest FROM win`,
   )
   if (wins === 0) return { inserted: 0, updated: 0, unchanged: staged.rows, deleted: 0 }
-  const late = await countLate(sql, load, target)
+  const lateMs = earliest === null || previousRead === undefined ? undefined : latenessMs(earliest, previousRead)
+  const late = lateStampSql(load) === undefined ? undefined : { late: lateRows, latenessMs: lateMs }
   const replaced = updated === 0 ? undefined : { target, extra: await extraSql(sql, load, target) }
   const isAll = replaced === undefined && wins === staged.rows
   const rows = isAll ? 'staged s' : 'win w JOIN staged s ON s.rowid = w.sid'
@@ -55,11 +60,10 @@ export async function merge(sql: Sql, load: Merging): Promise<MergeCounts> {
 const STAGED_EXTRA = 's."~extra"'
 
 /** Returns SQL for `_extra`, with old values that the new row lacks. */
-async function extraSql(sql: Sql, { staged, numberMark }: Merging, target: string): Promise<string> {
-  const members = [...(await replacedExtraFields(sql, target))].flatMap((field) => {
-    const carried = staged.carries(field)
-    const member = `${text(`${JSON.stringify(field)}:`)} || ${memberOf('t._extra', field, numberMark)}::VARCHAR`
-    return carried === 'true' ? [] : [`CASE WHEN NOT (${carried}) THEN ${member} END`]
+async function extraSql(sql: Sql, load: Merging, target: string): Promise<string> {
+  const members = [...(await missingExtraFields(sql, load, target))].map((field) => {
+    const member = `${text(`${JSON.stringify(field)}:`)} || ${memberOf('t._extra', field, load.numberMark)}::VARCHAR`
+    return `CASE WHEN NOT (${load.staged.carries(field)}) THEN ${member} END`
   })
   if (members.length === 0) return STAGED_EXTRA
   const brought = `nullif(left(substr(${STAGED_EXTRA}::VARCHAR, 2), -1), '')`
@@ -70,23 +74,30 @@ async function extraSql(sql: Sql, { staged, numberMark }: Merging, target: strin
 const PARSED_BYTES = 16 * 2 ** 20
 const LONG_ROW_BYTES = PARSED_BYTES / 2_048
 
+/** NULL is the only key of a long row. */
+const KEYS_OF_SHORT = `CASE WHEN strlen(t._extra) < ${LONG_ROW_BYTES} THEN json_keys(t._extra) ELSE [NULL] END`
+
 /** Reads long rows in several queries, to save memory. */
-async function replacedExtraFields(sql: Sql, target: string): Promise<Set<string>> {
-  const replaced = `win w JOIN ${target} t ON t.rowid = w.replaced WHERE strlen(t._extra)`
+async function missingExtraFields(sql: Sql, { input }: Merging, target: string): Promise<Set<string>> {
+  const shapes = input.segment?.catalog.shapes ?? []
+  const replaced = `win w JOIN staged s ON s.rowid = w.sid JOIN ${target} t ON t.rowid = w.replaced WHERE strlen(t._extra)`
+  const missing = new Set<string>()
+  const read = async (keys: string, rows: string): Promise<boolean> => {
+    const found = await sql.rows<{ field: string | null; shape: number }>(
+      `SELECT DISTINCT unnest(${keys}) AS field, s."~shape" AS shape FROM ${replaced} ${rows}`,
+    )
+    for (const { field, shape } of found) if (field !== null && !shapes[shape]?.includes(field)) missing.add(field)
+    return found.some(({ field }) => field === null)
+  }
+  if (!(await read(KEYS_OF_SHORT, '> 0'))) return missing
   const parts = await sql.rows<{ first: number; last: number }>(`
     SELECT min(replaced) AS first, max(replaced) AS last FROM (
       SELECT w.replaced, sum(strlen(t._extra)) OVER (ORDER BY w.replaced) // ${PARSED_BYTES} AS part
       FROM ${replaced} >= ${LONG_ROW_BYTES})
     GROUP BY part`)
-  const long = parts.map(({ first, last }) => `>= ${LONG_ROW_BYTES} AND t.rowid BETWEEN ${first} AND ${last}`)
-  const fields = new Set<string>()
-  for (const rows of [`< ${LONG_ROW_BYTES}`, ...long]) {
-    const found = await sql.rows<{ field: string }>(
-      `SELECT DISTINCT unnest(json_keys(t._extra)) AS field FROM ${replaced} ${rows}`,
-    )
-    for (const { field } of found) fields.add(field)
-  }
-  return fields
+  for (const { first, last } of parts)
+    await read('json_keys(t._extra)', `>= ${LONG_ROW_BYTES} AND t.rowid BETWEEN ${first} AND ${last}`)
+  return missing
 }
 
 function createWinSql(load: Merging, target: string): string {
@@ -95,7 +106,8 @@ function createWinSql(load: Merging, target: string): string {
   return `
     CREATE OR REPLACE TEMP TABLE win AS
     SELECT s.rowid AS sid, t.rowid AS replaced, ${deletedNow} AND NOT coalesce(t.is_deleted, false) AS deleted,
-      t._row_hash IS NOT NULL OR t.rowid IS NULL AS is_changed, t._load_id AS load_id, t.is_deleted AS was_deleted
+      t._row_hash IS NOT NULL OR t.rowid IS NULL AS is_changed, t._load_id AS load_id, t.is_deleted AS was_deleted,
+      ${lateStampSql(load) ?? 'NULL::TIMESTAMPTZ'} AS late_stamp
     FROM staged s LEFT JOIN ${target} t ON ${match} LEFT JOIN tidemark.loads l ON l.load_id = t._load_id
     WHERE t.rowid IS NULL OR (
       ${stagedWinsSql(load)}
@@ -203,16 +215,10 @@ export function insertRowsSql(load: Loading & { readonly loadId: number }, inser
     ${replaced === undefined ? '' : `LEFT JOIN ${replaced.target} t ON t.rowid = w.replaced`}`
 }
 
-async function countLate(sql: Sql, load: Merging, target: string): Promise<MergeCounts['late']> {
-  const { report, staged, tableColumns } = load
-  const { previousRead } = load.input
+/** NULL for rows that are not late. Undefined if late rows are not counted. */
+function lateStampSql({ report, staged, tableColumns, input: { previousRead } }: Merging): string | undefined {
   const sent = stampSql(report, 's', columnNames(staged.columns))
   if (previousRead === undefined || sent === undefined) return undefined
   const before = stampSql(report, 't', tableColumns) ?? 'NULL::TIMESTAMPTZ'
-  const found = `
-    SELECT count(*) AS late, epoch_us(min(${sent})) AS earliest
-    FROM win w JOIN staged s ON s.rowid = w.sid LEFT JOIN ${target} t ON t.rowid = w.replaced
-    WHERE ${sent} <= ${time(previousRead.until)} AND coalesce(${before} < ${sent}, true)`
-  const { late, earliest } = await onlyRow<{ late: number; earliest: Instant | null }>(sql, found)
-  return { late, latenessMs: earliest === null ? undefined : latenessMs(earliest, previousRead) }
+  return `CASE WHEN ${sent} <= ${time(previousRead.until)} AND coalesce(${before} < ${sent}, true) THEN ${sent} END`
 }
