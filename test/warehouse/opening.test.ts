@@ -2,8 +2,20 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { copyFile, mkdir, readdir, readFile, rename, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import {
+  copyFile,
+  link,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  symlink,
+  truncate,
+  utimes,
+  writeFile,
+} from 'node:fs/promises'
+import { basename, join, relative } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -270,6 +282,25 @@ describe('a warehouse', () => {
       expect(await refusalOf(opened.path)).toMatchObject(locked)
     }
     await (await openAt(opened.path)).close()
+  })
+
+  it('that its own process has open is refused under any other path that leads to the same file', async () => {
+    await using opened = await aWarehouse()
+    const [byLink, byHardLink] = [join(opened.folder, 'link.duckdb'), join(opened.folder, 'hard.duckdb')]
+    await symlink(basename(opened.path), byLink)
+    await link(opened.path, byHardLink)
+    for (const path of [
+      byLink,
+      byHardLink,
+      relative(process.cwd(), opened.path),
+      `${opened.folder}/./warehouse.duckdb`,
+    ])
+      expect(await refusalOf(path), path).toMatchObject({ code: 'WAREHOUSE_LOCKED' })
+    // A new file has no inode yet when its opening begins.
+    const made = join(opened.folder, 'new.duckdb')
+    await using _new = await Database.open(made, { memory: '64MB' })
+    await symlink('new.duckdb', `${made}.link`)
+    expect(await refusalOf(`${made}.link`)).toMatchObject({ code: 'WAREHOUSE_LOCKED' })
   })
 
   it.each<[string, (path: string) => Promise<void>]>([

@@ -18,7 +18,8 @@ import {
 import { cancelled, isOutOfFiles, SyncError } from '../../errors.ts'
 import { turns } from '../../turns.ts'
 import { arrayOf, type Cell, jsonCell, objectOf, textCell, timeCell } from './cells.ts'
-import { databaseError, isOutdated, lockedError, OUT_OF_MEMORY, repeatConflicts } from './databaseError.ts'
+import { claimFile } from './claimFile.ts'
+import { databaseError, isOutdated, OUT_OF_MEMORY, repeatConflicts } from './databaseError.ts'
 import { QueryCache } from './queryCache.ts'
 import { COMPACTIONS_MIN, type FileOptions, settings } from './settings.ts'
 import { STORAGE_FAULT } from './storage.ts'
@@ -307,16 +308,6 @@ export class Database implements Sql, AsyncDisposable {
       await this.#connection.run(ANY_ORDER)
     }
   }
-}
-
-const openFiles = new Set<{ readonly path: string; readonly isReader: boolean }>()
-
-/** Throws WAREHOUSE_LOCKED if this process has the file open: closing it would unlock both. */
-function claimFile(file: { readonly path: string; readonly isReader: boolean }): Disposable {
-  const isTaken = [...openFiles].some(({ path, isReader }) => path === file.path && !(isReader && file.isReader))
-  if (isTaken && file.path !== ':memory:') throw lockedError(file.path, 'this process, by another call')
-  openFiles.add(file)
-  return { [Symbol.dispose]: () => void openFiles.delete(file) }
 }
 
 /** The driver would keep only one of several unnamed fields of a struct. */
