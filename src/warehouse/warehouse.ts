@@ -137,28 +137,26 @@ export class Warehouse implements AsyncDisposable {
     if (path !== ':memory:') makeFolderFor(path)
     const spill = path === ':memory:' ? undefined : spillFolderOf(path, movedFrom !== undefined)
     const options = { memory, threads, around, ...(spill === undefined ? {} : { spillDirectory: spill.own }) }
+    await using opening = new AsyncDisposableStack()
+    opening.defer(async () => spill?.remove())
+    spill?.prepare()
     // The next process removes a leftover file with the name of a spill folder.
     if (lake === undefined && spill !== undefined) await makeFile(path, `${spill.own}.new`, options)
-    const database = await (lake === undefined ? openFile(path, options) : openLake(lake, options))
+    const database = opening.use(await (lake === undefined ? openFile(path, options) : openLake(lake, options)))
     const isAlone = !database.isShared
-    try {
-      await spill?.create({ isAlone })
-      const numberMark = await database.transaction(async (sql) => {
-        const before = await migrate(sql, database.path, movedFrom)
-        if (movedFrom !== undefined && before === 0) await beginMove(sql, movedFrom)
-        if (isAlone) await stopDeadRuns(sql)
-        return readNumberMark(sql)
-      })
-      // Only one move at a time can fill a lake, so other spill folders are leftovers.
-      if (movedFrom !== undefined && !isAlone) await spill?.create({ isAlone: true })
-      if (lake?.storage !== undefined) await claimFolder(database, lake.data, numberMark)
-      const checkPlace = isAlone && path !== ':memory:' ? await watchFile(path) : undefined
-      return new Warehouse({ database, numberMark, publishBy, spill, storage: lake?.storage, checkPlace })
-    } catch (error) {
-      await database.close()
-      await spill?.remove()
-      throw error
-    }
+    await spill?.create({ isAlone })
+    const numberMark = await database.transaction(async (sql) => {
+      const before = await migrate(sql, database.path, movedFrom)
+      if (movedFrom !== undefined && before === 0) await beginMove(sql, movedFrom)
+      if (isAlone) await stopDeadRuns(sql)
+      return readNumberMark(sql)
+    })
+    // Only one move at a time can fill a lake, so other spill folders are leftovers.
+    if (movedFrom !== undefined && !isAlone) await spill?.create({ isAlone: true })
+    if (lake?.storage !== undefined) await claimFolder(database, lake.data, numberMark)
+    const checkPlace = isAlone && path !== ':memory:' ? await watchFile(path) : undefined
+    opening.move()
+    return new Warehouse({ database, numberMark, publishBy, spill, storage: lake?.storage, checkPlace })
   }
 
   /** Commits one load after all earlier loads have ended. */

@@ -1,7 +1,7 @@
 /** Opening a warehouse: its own, another program's, a newer one's, or no warehouse at all. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import {
   copyFile,
   link,
@@ -18,6 +18,7 @@ import {
 import { basename, join, relative } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
+import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { reports } from '../../schema/index.ts'
@@ -143,6 +144,18 @@ async function aKilledOwner(path: string): Promise<Tide> {
   return killed
 }
 
+/** Returns the modes that spill folders have until the opening has ended. */
+async function spillModesDuring(opening: Promise<unknown>, folder: string): Promise<string[]> {
+  const modes = new Set<string>()
+  let isOpening = true
+  const end = () => void (isOpening = false)
+  opening.then(end, end)
+  for (; isOpening; await setImmediate())
+    for (const spill of readdirSync(folder).filter((each) => /spill-[^.]*$/.test(each)))
+      modes.add(((statSync(join(folder, spill), { throwIfNoEntry: false })?.mode ?? 0o700) & 0o777).toString(8))
+  return [...modes]
+}
+
 describe('a warehouse', () => {
   it('is made where there is none, folder and all, with every table of every report', async () => {
     await using folder = await aFolder()
@@ -264,6 +277,7 @@ describe('a warehouse', () => {
       const refusal = await refusalOf(path)
       expect(refusal).toMatchObject({ code: 'WAREHOUSE_LOCKED', retry: 'transient' })
       expect(refusal.message).toMatch(/PID \d+/)
+      expect((await readdir(folder.path)).filter((each) => each.includes('spill'))).toEqual([])
     }
     await using warehouse = await openAt(path)
     expect(await liveRows({ warehouse }, 'events')).toBe(0)
@@ -361,11 +375,14 @@ describe('a warehouse', () => {
     expect(await liveRows({ warehouse }, 'enquiries')).toBe(isItsOwn ? 1 : 0)
   })
 
-  it('keeps what DuckDB spills while it replays the log of a killed owner', async () => {
+  it('keeps what DuckDB spills while it replays the log of a killed owner, in a folder that is always private', async () => {
     await using folder = await aFolder()
     const path = join(folder.path, 'warehouse.duckdb')
     await using killed = await aKilledOwner(path)
-    await using warehouse = await Warehouse.open({ path, memory: '40MB', threads: 1 })
+    const opening = Warehouse.open({ path, memory: '40MB', threads: 1 })
+    const modes = await spillModesDuring(opening, folder.path)
+    await using warehouse = await opening
+    expect(modes).toEqual(['700'])
     const [spill = ''] = (await readdir(folder.path)).filter((each) => each.startsWith('warehouse.duckdb.spill'))
     expect(await readdir(join(folder.path, spill))).not.toEqual([])
     await warehouse.rows('CHECKPOINT')

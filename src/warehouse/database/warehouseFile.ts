@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { link, rm, stat, utimes } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { systemClock } from '../../clock.ts'
-import { asSyncError, SyncError } from '../../errors.ts'
+import { asSyncError, attempt, SyncError } from '../../errors.ts'
 import { flush } from '../../files.ts'
 import { folderRefused, makeFolder, makePrivateFolder, removeLeftovers } from '../../folders.ts'
 import { DAY_MS, SECOND_MS, toMillis } from '../../instant.ts'
@@ -82,6 +82,8 @@ export function spillFolderOf(warehouse: string, isMove = false) {
   const own = prefix + randomUUID()
   return {
     own,
+    /** Prevents DuckDB from creating a folder that others can enter, while it replays a log. */
+    prepare: (): void => attempt(() => makePrivateFolder(own), undefined),
     create: async ({ isAlone }: { readonly isAlone: boolean }): Promise<void> => {
       // In a lake, a folder older than a day belongs to a dead process.
       // While DuckDB opened the file, it may have written to `own` already.
