@@ -2,7 +2,7 @@
 import { chmodSync, existsSync, lstatSync, mkdirSync, statSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { SyncError } from './errors.ts'
+import { attempt, SyncError } from './errors.ts'
 
 /** Errors that an operator can resolve. */
 const MISTAKES = new Set([
@@ -47,9 +47,9 @@ export function makePrivateFolder(folder: string): void {
 
 const OTHER_USERS_BITS = 0o077
 
-/** Returns whether only this user can enter the folder. */
+/** Returns whether only this user can enter the folder. False if the folders above it cannot be entered. */
 export function isPrivateFolder(folder: string): boolean {
-  const found = lstatSync(folder, { throwIfNoEntry: false })
+  const found = attempt(() => lstatSync(folder, { throwIfNoEntry: false }), undefined)
   if (found === undefined || !found.isDirectory() || (found.mode & OTHER_USERS_BITS) !== 0) return false
   // Windows has no `getuid`, so the owner is not compared there.
   const user = process.getuid?.() ?? found.uid

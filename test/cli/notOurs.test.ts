@@ -103,6 +103,32 @@ it.each([
   expect(told).toEqual(['published', 'opened'])
 })
 
+it.each([
+  ['a warehouse', 'warehouse.duckdb', ''],
+  ['a lake', 'lake.sqlite', 'ducklake:sqlite:'],
+])('status of %s in a folder that this user may not enter names the folder and a cure', async (_, name, kind) => {
+  await using folder = await aFolder()
+  const at = join(folder.path, name)
+  await handOver(folder.path, 0o000)
+  const said = await saidUnprivileged(`
+    import { systemClock as clock } from ${program('clock.ts')}
+    import { loadConfig } from ${program('config/config.ts')}
+    import { readStatus } from ${program('operations/readStatus.ts')}
+    const env = { REPORTING_BASE_URL: 'https://reports.example.com', REPORTING_CLIENT_ID: 'acme', REPORTING_CLIENT_SECRET: 'secret' }
+    Object.assign(env, { TIDEMARK_EXTENSIONS: '/', TIDEMARK_WAREHOUSE: ${JSON.stringify(`${kind}${at}`)} })
+    const config = await loadConfig({ env, cwd: '/' })
+    ${GIVE_UP}
+    const { signal } = new AbortController()
+    const told = await readStatus(config, { clock, signal }).then(() => 'nothing', ({ code, message, cure }) => ({ code, message, cure }))
+    console.log(JSON.stringify(told))
+    process.exit()`)
+  await handOver(folder.path, 0o700)
+  expect(JSON.parse(said)).toEqual({
+    ...refused(at),
+    cure: expect.stringContaining('Allow this user to enter') as string,
+  })
+})
+
 it('lines of runs that this user may not read are not taken for lines that were never written', async () => {
   await using folder = await aFolder()
   const kept = join(folder.path, 'warehouse.duckdb.logs')
