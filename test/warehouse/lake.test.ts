@@ -62,6 +62,23 @@ it.each([
   expect(withTimeouts(full)).toBe(full)
 })
 
+it('a file of the lake that this user may not open is named, with a cure', () => {
+  const refused = 'IO Error: Cannot open file "/srv/lake/main/events/1.parquet": Permission denied'
+  expect(databaseError(new TypeError(refused), 'ducklake:sqlite:/srv/lake.sqlite')).toMatchObject({
+    code: 'WAREHOUSE_MISSING',
+    message: refused,
+    cure: expect.stringContaining('this user') as string,
+  })
+})
+
+it.each([
+  ['ducklake:postgres:dbname=lake', 'LAKE_BUSY'],
+  ['/srv/warehouse.duckdb', 'UNEXPECTED'],
+])('an internal error of DuckDB means a dropped table only in a lake: %s', (path, code) => {
+  const internal = 'INTERNAL Error: Attempted to access index 0 within vector of size 0'
+  expect(databaseError(new TypeError(internal), path).code).toBe(code)
+})
+
 const outrun = () => new TypeError('Failed to commit DuckLake transaction. Exceeded the maximum retry count of 0')
 
 describe('a transaction that others outran', () => {

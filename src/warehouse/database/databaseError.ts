@@ -8,11 +8,12 @@ export const OUT_OF_MEMORY = /Out of Memory Error|Allocation failure|bad_alloc/i
 const CATALOGUE_LOST =
   /Unable to connect to Postgres|connection to server|server closed the connection|no connection to the server|could not (?:receive data from|send data to) server|Failed to execute query "(?:BEGIN|COMMIT|ROLLBACK)/
 
-/** Errors about a table that another process dropped. The second one occurs with PostgreSQL. */
-const DROPPED =
-  /ducklake_inlined_data_\d+_\d+\W+does not exist|^INTERNAL Error: Attempted to access index 0 within vector of size 0/
+/** Errors about a table of the catalogue that another process dropped. Only PostgreSQL causes the second one. */
+const DROPPED = /ducklake_inlined_data_\d+_\d+\W+does not exist/
+const DROPPED_IN_POSTGRES = /^INTERNAL Error: Attempted to access index 0 within vector of size 0/
 
-export const isOutdated = (thrown: unknown): boolean => thrown instanceof Error && DROPPED.test(thrown.message)
+export const isOutdated = (message: string, path: string): boolean =>
+  DROPPED.test(message) || (path.startsWith('ducklake:') && DROPPED_IN_POSTGRES.test(message))
 
 const NOT_OPENED = /unable to open|Cannot open file|No such file|does not exist|Is a directory/i
 
@@ -35,7 +36,7 @@ export function databaseError(thrown: unknown, path: string): SyncError {
     const cure = 'This load stored nothing; the next run reads its rows again.'
     return new SyncError('LAKE_BUSY', `${path}: another loader committed first`, { cure })
   }
-  if (isOutdated(thrown)) {
+  if (isOutdated(message, path)) {
     const cure =
       'This load stored nothing. Start the command again. A worker opens the lake again, or ends to be started again.'
     return new SyncError('LAKE_BUSY', `${path}: another process has moved rows of the catalogue into files`, { cure })
@@ -75,6 +76,12 @@ export function databaseError(thrown: unknown, path: string): SyncError {
       'Check that its folder exists and that this user can create files there, or name another path; "tidemark sync" creates a missing warehouse.'
     return failure('WAREHOUSE_MISSING', `${path} cannot be opened: ${firstLine(message)}`, cure)
   }
+  if (/Cannot open file .*: Permission denied/.test(message))
+    return failure(
+      'WAREHOUSE_MISSING',
+      firstLine(message),
+      'Allow this user to open this file and the folders above it.',
+    )
   return asSyncError(thrown)
 }
 
