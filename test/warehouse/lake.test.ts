@@ -81,6 +81,11 @@ it.each([
 
 const outrun = () => new TypeError('Failed to commit DuckLake transaction. Exceeded the maximum retry count of 0')
 
+const refused = (line: string) => `TransactionContext Error: Failed to commit: Failed to commit DuckLake transaction.
+Exceeded the maximum retry count of 0 set by the ducklake_max_retry_count setting.
+Failed to flush changes into DuckLake: Failed to execute query "INSERT INTO ducklake_inlined_data_1_3 VALUES ('Ada')": ${line}
+`
+
 describe('a transaction that others outran', () => {
   it('is done again until it is the first', async () => {
     let tries = 0
@@ -99,6 +104,34 @@ Failed to execute query "INSERT INTO ducklake_inlined_data_1_3 VALUES ('Ada', 'c
     const error = databaseError(new TypeError(quoted), 'lake')
     expect(error).toMatchObject({ code: 'LAKE_BUSY', message: 'lake: another loader committed first' })
     expect(error.cause).toBeUndefined()
+  })
+
+  it('is not tried again if the user may not write, and the error names the right and no row', async () => {
+    let tries = 0
+    for (const right of [
+      'permission denied for table ducklake_snapshot',
+      'must be owner of table ducklake_inlined_data_1_3',
+    ]) {
+      const error = databaseError(new TypeError(refused(`ERROR:  ${right}`)), 'lake')
+      expect(error).toMatchObject({
+        code: 'WAREHOUSE_MISSING',
+        message: `PostgreSQL refuses lake: ${right}`,
+        cure: expect.stringContaining('docs/LAKE.md') as string,
+      })
+      expect(error.cause).toBeUndefined()
+      tries = 0
+      const work = () => {
+        tries += 1
+        return Promise.reject(error)
+      }
+      await expect(repeatConflicts(work, 'lake')).rejects.toBe(error)
+      expect(tries).toBe(1)
+    }
+    const conflict = databaseError(
+      new TypeError(refused('ERROR:  duplicate key value\nDETAIL:  permission denied')),
+      'lake',
+    )
+    expect(conflict.code).toBe('LAKE_BUSY')
   })
 
   it('is given up with a clear error after a number of tries', async () => {

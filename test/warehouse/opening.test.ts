@@ -147,10 +147,10 @@ async function aKilledOwner(path: string): Promise<Tide> {
 /** Returns the modes that spill folders have until the opening has ended. */
 async function spillModesDuring(opening: Promise<unknown>, folder: string): Promise<string[]> {
   const modes = new Set<string>()
-  let isOpening = true
-  const end = () => void (isOpening = false)
+  const ended = new AbortController()
+  const end = () => ended.abort()
   opening.then(end, end)
-  for (; isOpening; await setImmediate())
+  for (; !ended.signal.aborted; await setImmediate())
     for (const spill of readdirSync(folder).filter((each) => /spill-[^.]*$/.test(each)))
       modes.add(((statSync(join(folder, spill), { throwIfNoEntry: false })?.mode ?? 0o700) & 0o777).toString(8))
   return [...modes]

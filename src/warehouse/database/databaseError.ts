@@ -15,6 +15,9 @@ const DROPPED_IN_POSTGRES = /^INTERNAL Error: Attempted to access index 0 within
 export const isOutdated = (message: string, path: string): boolean =>
   DROPPED.test(message) || (path.startsWith('ducklake:') && DROPPED_IN_POSTGRES.test(message))
 
+/** The last line of PostgreSQL's error. Earlier lines quote statements, whose values can contain any text. */
+const NOT_PERMITTED = /": ERROR: +((?:permission denied|must be owner)[^\n]*)\s*$/
+
 const NOT_OPENED = /unable to open|Cannot open file|No such file|does not exist|Is a directory/i
 
 /** Converts a DuckDB error. Recognizes the messages of DuckDB 1.5. */
@@ -25,22 +28,8 @@ export function databaseError(thrown: unknown, path: string): SyncError {
   if (STORAGE_FAULT.test(message)) return storageError(message, thrown)
   const failure = (code: ErrorCode, what: string, cure: string) =>
     new SyncError(code, what, { cure, data: { path }, cause: thrown })
-  if (CATALOGUE_LOST.test(message)) {
-    // The rest of DuckDB's message can contain the catalogue's password.
-    const reason = /connection to server[^\n]*|server closed the connection/.exec(message)?.[0] ?? 'connection lost'
-    const cure = 'Check that PostgreSQL runs and can be reached. The worker then continues by itself.'
-    return new SyncError('LAKE_BUSY', `the catalogue of ${path} cannot be reached: ${reason}`, { cure })
-  }
-  // This message quotes rows, whose values must not get into an error.
-  if (LOST_COMMIT.test(message)) {
-    const cure = 'This load stored nothing; the next run reads its rows again.'
-    return new SyncError('LAKE_BUSY', `${path}: another loader committed first`, { cure })
-  }
-  if (isOutdated(message, path)) {
-    const cure =
-      'This load stored nothing. Start the command again. A worker opens the lake again, or ends to be started again.'
-    return new SyncError('LAKE_BUSY', `${path}: another process has moved rows of the catalogue into files`, { cure })
-  }
+  const ofLake = lakeError(message, path)
+  if (ofLake !== undefined) return ofLake
   const [holder = ''] = /Conflicting lock is held in .*?\(PID \d+\)/.exec(message) ?? []
   if (/Could not set lock on file/.test(message)) return lockedError(path, `another process. ${holder}`)
   if (OUT_OF_MEMORY.test(message) && !/No space left/.test(message)) {
@@ -83,6 +72,29 @@ export function databaseError(thrown: unknown, path: string): SyncError {
       'Allow this user to open this file and the folders above it.',
     )
   return asSyncError(thrown)
+}
+
+/** Quotes little of the message, because it can contain rows and the catalogue's password. */
+function lakeError(message: string, path: string): SyncError | undefined {
+  const [, right] = NOT_PERMITTED.exec(message) ?? []
+  if (right !== undefined) {
+    const cure =
+      'To load, use the user that owns the tables of the catalogue. To read, grant SELECT. docs/LAKE.md lists all rights.'
+    return new SyncError('WAREHOUSE_MISSING', `PostgreSQL refuses ${path}: ${right}`, { cure })
+  }
+  if (CATALOGUE_LOST.test(message)) {
+    const reason = /connection to server[^\n]*|server closed the connection/.exec(message)?.[0] ?? 'connection lost'
+    const cure = 'Check that PostgreSQL runs and can be reached. The worker then continues by itself.'
+    return new SyncError('LAKE_BUSY', `the catalogue of ${path} cannot be reached: ${reason}`, { cure })
+  }
+  if (LOST_COMMIT.test(message)) {
+    const cure = 'This load stored nothing; the next run reads its rows again.'
+    return new SyncError('LAKE_BUSY', `${path}: another loader committed first`, { cure })
+  }
+  if (!isOutdated(message, path)) return undefined
+  const cure =
+    'This load stored nothing. Start the command again. A worker opens the lake again, or ends to be started again.'
+  return new SyncError('LAKE_BUSY', `${path}: another process has moved rows of the catalogue into files`, { cure })
 }
 
 export const lockedError = (path: string, where: string): SyncError =>

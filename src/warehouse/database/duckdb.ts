@@ -272,7 +272,7 @@ export class Database implements Sql, AsyncDisposable {
 
   #failure(thrown: unknown): SyncError {
     const error = databaseError(thrown, this.path)
-    this.#isOutdated ||= this.isShared && isOutdated(String((thrown as Error).message), this.path)
+    this.#isOutdated ||= this.isShared && isOutdated((thrown as Error).message, this.path)
     if (error.code === 'WAREHOUSE_CORRUPT') this.#damage ??= error
     return error
   }
