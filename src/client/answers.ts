@@ -43,7 +43,7 @@ const TOKEN_REFUSALS: Refusals = {
   429: [
     'TOKEN_RATE_LIMITED',
     'the service limits how often tokens may be requested',
-    'Wait, then start it again; look for other programs that ask for tokens with the same client id.',
+    'Wait; a worker tries again by itself, a command must be run again. Look for other programs that ask for tokens with the same client id.',
   ],
 }
 
@@ -67,7 +67,7 @@ const reportRefusals = (report: string, scope: string): Refusals => ({
   429: [
     'RATE_LIMITED',
     'the service limits the number of requests',
-    'Wait, then start it again; if it happens often, lower service.concurrency or set service.requests_per_second.',
+    'Wait; a worker tries again by itself, a command must be run again. If it happens often, lower service.concurrency or set service.requests_per_second.',
   ],
 })
 
@@ -132,7 +132,7 @@ function unexpected(answer: RawAnswer, request: RequestContext): SyncError {
   const shown = status < 300 ? '' : request.redactor.shown(bytes.toString('utf8'), SHOWN_CHARS_MAX)
   return failure('STATUS_UNEXPECTED', request, {
     message: `the service answered ${status}, which is not in the specification${shown && `: ${shown}`}`,
-    cure: 'Check that service.base_url is the host root of the reporting service, without /reportingapi.',
+    cure: 'Check that service.base_url is the host root of the reporting service, without /reportingapi. For a report of your own, check its path too.',
     data: statusData(answer),
   })
 }

@@ -265,7 +265,7 @@ function cureOf(reason: string): string {
     return 'Check that service.base_url answers https with a valid certificate; NODE_EXTRA_CA_CERTS adds an authority.'
   }
   if (reason === 'ENOTFOUND') return 'Check the host name in service.base_url and this machine’s DNS.'
-  return 'Check service.base_url and the network between this machine and the service; then start it again.'
+  return 'Check service.base_url and the network between this machine and the service. A worker tries again by itself; a command must be run again.'
 }
 
 /** If all addresses of a host failed, returns the code of the first error. */

@@ -1,4 +1,4 @@
-/** Judges the responses for a slice: the first rule that applies decides. docs/PROOFS.md argues each rule. */
+/** Judges the responses for a slice: the first rule that applies decides. docs/PROOFS.md (appendix D) explains the words. */
 import * as facts from './sliceFacts.ts'
 import { isFullPage, type PagingProfile, withLastPage, withLoweredClamp } from './pagingProfile.ts'
 import type { SliceState, PageOrder, ProbeName, Verdict } from './slice.ts'
@@ -166,7 +166,7 @@ const BARE_ARRAY: readonly Rule[] = [
     apply: (state) => state.probes.narrower === 'moved' && cut({ parts: facts.hiddenParts(state) }),
   },
   {
-    name: 'Page 2 was read by rule 11, and is page 1 again; or the limit is not confirmed, and it is empty or refused',
+    name: 'Page 2 was read to confirm page 1, and is page 1 again; or the limit is not confirmed, and page 2 is empty or refused',
     verdict: 'proven by `single`',
     argued: ODD,
     apply: (state) => state.readUpTo === 'page 2' && facts.page2ConfirmsPage1(state) && proven('single', state.walk),
@@ -223,7 +223,7 @@ const BARE_ARRAY: readonly Rule[] = [
       probe('rows that were not counted'),
   },
   {
-    name: 'As rule 22, and its probe found no other row',
+    name: 'The same walk back, and the probe for rows that were not counted found none',
     verdict: 'proven by `total`',
     argued: TOTAL,
     apply: (state) => {
@@ -330,7 +330,7 @@ const ENDED_WALK: readonly Rule[] = [
       probe('entries outside'),
   },
   {
-    name: 'An entry is outside (rule 35); or every page is page 1 in a span that cannot be cut finer; or a bare array does not continue on page 2 also with fewer rows a page',
+    name: 'A trail has an entry before or after the returned ones; or every page is page 1 in a span that cannot be cut finer; or a bare array does not continue on page 2 also with fewer rows a page',
     verdict: 'give up',
     argued: AGREED,
     apply: (state) => facts.mustGiveUp(state) && giveUp(state),

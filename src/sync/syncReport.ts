@@ -58,6 +58,7 @@ async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages
   await learnPaging(context, reading)
   const record = () => (pull.isLast ? doneRun(context, run, reading) : undefined)
   await reading.intake.commit(record())
+  // The comparison may have read late rows. They are loaded, and the record of the run is written again with them.
   if (await compareCounts(context, reading)) await reading.intake.commit(record())
   const { pages } = reading
   return { pages, figures: reading.intake.figures }
