@@ -156,13 +156,13 @@ it('a load into a large table gets eight bytes more for each row, once, and then
   await withMemory(database, { bytes: 0, rowBytesMax: 0 }, failing(3))
   expect(seen).toEqual([
     { memory: '95.3 MiB', threads: 2 },
-    { memory: '127.0 MiB', threads: 2 },
-    { memory: '127.0 MiB', threads: 1 },
+    { memory: '126.3 MiB', threads: 2 },
+    { memory: '126.3 MiB', threads: 1 },
   ])
   await expect(withMemory(database, { bytes: 0, rowBytesMax: 0 }, failing(100))).rejects.toBe(short)
   expect(seen.slice(3)).toEqual([
-    { memory: '127.0 MiB', threads: 2 },
-    { memory: '127.0 MiB', threads: 1 },
+    { memory: '126.3 MiB', threads: 2 },
+    { memory: '126.3 MiB', threads: 1 },
   ])
 })
 
@@ -184,6 +184,28 @@ it('a small load gets more memory for each column, until the next checkpoint, pu
   expect(await limit()).not.toEqual(usual)
   await loadRows(opened, events, [large(2 * MIB)], { observedAt: '2026-03-01T14:00:00Z' })
   expect(await limit()).toEqual(usual)
+})
+
+it('a raised limit of more than 1 GiB goes back to the configured bytes, not to the rounded text of DuckDB', async () => {
+  const limits: string[] = []
+  const around: AroundStatement = (sql, run) => {
+    if (sql.startsWith('SET memory_limit')) limits.push(sql)
+    return run()
+  }
+  const short = new SyncError('WAREHOUSE_MEMORY', 'no more memory', { cure: 'Raise limits.warehouse_memory.' })
+  await using database = await Database.open(':memory:', { memory: '2150MB', threads: 1, around })
+  const reserve = (bytes: number) => reserveForNewRows(database, { bytes, report: 'events', columns: 200 })
+  await reserve(1)
+  await reserve(2 * MIB)
+  let tries = 0
+  await withMemory(database, { bytes: 20 * MIB, rowBytesMax: 10 * MIB }, async () => {
+    tries += 1
+    if (tries === 1) throw short
+  })
+  const usual = 2_150_000_000
+  const expected = [usual + 100 * MIB, usual, usual + 240 * MIB, usual]
+  expect(limits).toEqual(expected.map((bytes) => `SET memory_limit = '${bytes}B'`))
+  expect(await database.rows(`SELECT current_setting('memory_limit') AS memory`)).toEqual([{ memory: '2.0 GiB' }])
 })
 
 it('a checkpoint and a larger load succeed although DuckDB cannot free the memory of a small load', async () => {

@@ -51,6 +51,8 @@ const ANY_ORDER = 'RESET disabled_optimizers'
 
 export class Database implements Sql, AsyncDisposable {
   readonly path: string
+  /** The configured memory limit. */
+  readonly memory: string
   readonly isShared: boolean
   readonly #opened: DisposableStack
   readonly #instance: DuckDBInstance
@@ -76,8 +78,9 @@ export class Database implements Sql, AsyncDisposable {
   private constructor(
     path: string,
     [opened, instance, connection]: readonly [DisposableStack, DuckDBInstance, DuckDBConnection],
-    { around = (_, run) => run(), shared, turnsOf }: DatabaseOptions,
+    { around = (_, run) => run(), shared, turnsOf, memory }: DatabaseOptions,
   ) {
+    this.memory = memory
     this.#turnsOf = turnsOf
     this.path = shared ?? path
     this.isShared = shared !== undefined
@@ -104,6 +107,9 @@ export class Database implements Sql, AsyncDisposable {
       const instance = opening.adopt(await DuckDBInstance.create(path, settings(options)), (each) => each.closeSync())
       const connection = opening.adopt(await instance.connect(), (each) => each.closeSync())
       await connection.run(`SET TimeZone = 'UTC'`)
+      // The limit stays higher if DuckDB can't free enough memory.
+      const lower = () => connection.run(`SET memory_limit = ${text(options.memory)}`).catch(() => undefined)
+      if (options.replayMemory !== undefined) await lower()
       // DuckDB ignores this setting in the options of a new instance.
       if (options.disk !== undefined) await connection.run(`SET max_temp_directory_size = ${text(options.disk)}`)
       return new Database(path, [opening.move(), instance, connection], options)

@@ -1,5 +1,5 @@
 /** Limits the threads and the memory that DuckDB uses for one load. */
-import { SyncError } from '../../errors.ts'
+import { assert, SyncError } from '../../errors.ts'
 import type { Database } from './duckdb.ts'
 import { onlyRow, type Sql } from './sql.ts'
 
@@ -11,8 +11,8 @@ const SMALL_LOAD_BYTES_MAX = 1024 * 1024
 export async function withThreads<T>(database: Database, bytes: number, work: () => Promise<T>): Promise<T> {
   const isSmall = bytes > 0 && bytes < SMALL_LOAD_BYTES_MAX
   if (!isSmall && bytes < LARGE_LOAD_BYTES_MIN) return work()
-  const threads = await settingOf<number>(database, 'threads')
-  return threads === 1 ? work() : withSetting(database, ['threads', isSmall ? 1 : threads - 1], work)
+  const threads = await threadsOf(database)
+  return threads === 1 ? work() : onThreads(database, isSmall ? 1 : threads - 1, work)
 }
 
 export interface LoadSize {
@@ -25,7 +25,6 @@ const BYTES_A_ROW = 8
 const INCREASE_MIB_MIN = 16
 
 const MIB = 2 ** 20
-const MIB_OF: Readonly<Record<string, number>> = { bytes: 1 / MIB, KiB: 1 / 1024, MiB: 1, GiB: 1024, TiB: MIB }
 
 /** Retries `work` with more memory, then on one thread. Throws WAREHOUSE_MEMORY. */
 export async function withMemory<T>(database: Database, size: LoadSize, work: () => Promise<T>): Promise<T> {
@@ -37,8 +36,8 @@ export async function withMemory<T>(database: Database, size: LoadSize, work: ()
     if (await raiseLimit(database)) return withMemory(database, size, work)
     const forLongRows = (failure: unknown) => withLongRows(database, { size, failure }, work)
     // A single thread needs the least memory, because each thread has buffers.
-    if ((await settingOf<number>(database, 'threads')) === 1) return forLongRows(error)
-    return withSetting(database, ['threads', 1], () => work().catch(forLongRows))
+    if ((await threadsOf(database)) === 1) return forLongRows(error)
+    return onThreads(database, 1, () => work().catch(forLongRows))
   }
 }
 
@@ -60,31 +59,42 @@ async function withLongRows<T>(
   const vector = Math.min(bytes, ROWS_OF_A_VECTOR * rowBytesMax)
   const wanted = Math.ceil((COPIES_OF_A_ROW * rowBytesMax + COPIES_OF_A_VECTOR * vector) / MIB)
   if (!isMemoryError(failure) || wanted < INCREASE_MIB_MIN) throw failure
-  const limit = inMib(await settingOf(database, 'memory_limit')) + Math.min(wanted, LONG_ROWS_MIB_MAX)
-  return withSetting(database, ['memory_limit', `${Math.ceil(limit)}MiB`], work)
+  const limit = limitOf(database)
+  const setFor = (mib: number) => {
+    limit.forLongRows = mib
+    return setLimit(limit, (sql) => database.run(sql))
+  }
+  await setFor(Math.min(wanted, LONG_ROWS_MIB_MAX))
+  try {
+    return await work()
+  } finally {
+    await setFor(0)
+  }
 }
 
-/** The parts of DuckDB's memory limit, in MiB. */
+/** The parts of DuckDB's memory limit: the configured bytes, and what is added, in MiB. */
 interface MemoryLimit {
-  readonly setting: number
+  /** DuckDB rounds its own text of the limit down. */
+  readonly bytes: number
   forRows: number
+  forLongRows: number
   readonly forNewRows: Map<string, number>
 }
 
 const limits = new WeakMap<Database, MemoryLimit>()
 
-async function limitOf(database: Database): Promise<MemoryLimit> {
-  const setting = async () => inMib(await settingOf<string>(database, 'memory_limit'))
-  const limit = limits.get(database) ?? { setting: await setting(), forRows: 0, forNewRows: new Map<string, number>() }
+function limitOf(database: Database): MemoryLimit {
+  const bytes = bytesOf(database.memory)
+  const limit = limits.get(database) ?? { bytes, forRows: 0, forLongRows: 0, forNewRows: new Map<string, number>() }
   limits.set(database, limit)
   return limit
 }
 
 /** Keeps the old limit if DuckDB can't free enough memory for a lower one. */
-async function setLimit({ setting, forRows, forNewRows }: MemoryLimit, run: Sql['run']): Promise<void> {
-  const added = [...forNewRows.values()].reduce((sum, mib) => sum + mib, forRows)
-  const mib = Math.ceil(setting) + Math.min(added, forRows + NEW_ROWS_MIB_MAX)
-  await run(`SET memory_limit = '${mib}MiB'`).catch((error: unknown) => {
+async function setLimit(limit: MemoryLimit, run: Sql['run']): Promise<void> {
+  const forNewRows = [...limit.forNewRows.values()].reduce((sum, mib) => sum + mib, 0)
+  const added = limit.forRows + limit.forLongRows + Math.min(forNewRows, NEW_ROWS_MIB_MAX)
+  await run(`SET memory_limit = '${limit.bytes + added * MIB}B'`).catch((error: unknown) => {
     if (!isMemoryError(error)) throw error
   })
 }
@@ -99,9 +109,9 @@ type ColumnsOfLoad = Pick<LoadSize, 'bytes'> & Readonly<{ report: string; column
 export async function reserveForNewRows(database: Database, { bytes, report, columns }: ColumnsOfLoad): Promise<void> {
   if (bytes === 0) return
   if (bytes >= SMALL_LOAD_BYTES_MAX) return releaseNewRows(database, (sql) => database.run(sql))
-  const limit = await limitOf(database)
+  const limit = limitOf(database)
   const wanted = Math.ceil(columns * NEW_ROWS_MIB_A_COLUMN)
-  if (Number.isNaN(limit.setting) || limit.forNewRows.get(report) === wanted) return
+  if (limit.forNewRows.get(report) === wanted) return
   limit.forNewRows.set(report, wanted)
   await setLimit(limit, (sql) => database.run(sql))
 }
@@ -125,30 +135,30 @@ async function raiseLimit(database: Database): Promise<boolean> {
     database,
     'SELECT coalesce(sum(estimated_size), 0)::BIGINT AS rows FROM duckdb_tables() WHERE database_name = current_database() AND NOT temporary',
   )
-  const limit = await limitOf(database)
+  const limit = limitOf(database)
   const wanted = Math.ceil((rows * BYTES_A_ROW) / MIB)
-  if (Number.isNaN(limit.setting) || wanted - limit.forRows < INCREASE_MIB_MIN) return false
+  if (wanted - limit.forRows < INCREASE_MIB_MIN) return false
   limit.forRows = wanted
   await setLimit(limit, (sql) => database.run(sql))
   return true
 }
 
-function inMib(memory: string): number {
-  const [amount = '', unit = ''] = memory.split(' ')
-  return Number(amount) * (MIB_OF[unit] ?? Number.NaN)
+function bytesOf(memory: string): number {
+  const [, amount = '', unit = '', binary] = /^([\d.]+) ?([KMGT]?)(i?)B$/.exec(memory) ?? []
+  const bytes = Math.floor(Number(amount) * (binary === 'i' ? 1024 : 1000) ** ['', 'K', 'M', 'G', 'T'].indexOf(unit))
+  assert(bytes > 0, `${memory} is not a size`)
+  return bytes
 }
 
-const settingOf = async <T>(database: Database, setting: string): Promise<T> =>
-  (await onlyRow<{ value: T }>(database, `SELECT current_setting('${setting}') AS value`)).value
+const threadsOf = async (database: Database): Promise<number> =>
+  (await onlyRow<{ threads: number }>(database, `SELECT current_setting('threads') AS threads`)).threads
 
-type Setting = readonly [name: string, value: number | string]
-
-async function withSetting<T>(database: Database, [name, value]: Setting, work: () => Promise<T>): Promise<T> {
-  const usual = String(await settingOf(database, name)).replace(' ', '')
-  await database.run(`SET ${name} = '${value}'`)
+async function onThreads<T>(database: Database, threads: number, work: () => Promise<T>): Promise<T> {
+  const usual = await threadsOf(database)
+  await database.run(`SET threads = '${threads}'`)
   try {
     return await work()
   } finally {
-    await database.run(`SET ${name} = '${usual}'`)
+    await database.run(`SET threads = '${usual}'`)
   }
 }

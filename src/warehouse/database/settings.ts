@@ -3,6 +3,8 @@ export interface FileOptions {
   readonly readOnly?: boolean
   /** DuckDB's memory limit, such as `1GB`. */
   readonly memory: string
+  /** A higher limit while DuckDB opens the file. */
+  readonly replayMemory?: string
   readonly threads?: number | undefined
   readonly spillDirectory?: string
   /** Maximum size of the spilled data, such as `10GB`. */
@@ -14,7 +16,7 @@ const ROWS_BY_POSITION_MAX = 4_096
 
 export function settings(options: FileOptions): Record<string, string> {
   return {
-    memory_limit: options.memory,
+    memory_limit: options.replayMemory ?? options.memory,
     autoinstall_known_extensions: 'false',
     autoload_known_extensions: 'false',
     dynamic_or_filter_threshold: String(ROWS_BY_POSITION_MAX),

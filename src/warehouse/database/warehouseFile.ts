@@ -8,7 +8,6 @@ import { flush } from '../../files.ts'
 import { folderRefused, makeFolder, makePrivateFolder, removeLeftovers } from '../../folders.ts'
 import { DAY_MS, SECOND_MS, toMillis } from '../../instant.ts'
 import { Database, type DatabaseOptions } from './duckdb.ts'
-import { text } from './sql.ts'
 import { randomUUID } from 'node:crypto'
 
 export function makeFolderFor(file: string): void {
@@ -40,13 +39,10 @@ const REPLAY_MEMORY_FACTOR = 4
 
 /** Opens the file, with more memory if DuckDB can't replay the log. */
 export async function openFile(path: string, options: DatabaseOptions): Promise<Database> {
-  return Database.open(path, options).catch(async (error: unknown) => {
+  return Database.open(path, options).catch((error: unknown) => {
     if (!['WAREHOUSE_MEMORY', 'DISK_FULL'].includes(asSyncError(error).code)) throw error
-    const memory = options.memory.replace(/[\d.]+/, (amount) => String(REPLAY_MEMORY_FACTOR * Number(amount)))
-    const database = await Database.open(path, { ...options, memory })
-    // The limit stays higher if DuckDB can't free enough memory.
-    await database.run(`SET memory_limit = ${text(options.memory)}`).catch(() => undefined)
-    return database
+    const replayMemory = options.memory.replace(/[\d.]+/, (amount) => String(REPLAY_MEMORY_FACTOR * Number(amount)))
+    return Database.open(path, { ...options, replayMemory })
   })
 }
 
