@@ -1,5 +1,5 @@
 /**
- * The seeds of the corpus and of the first 50 that take longer, and one more that is run twice.
+ * The seeds of the corpus and of the first 64 that take longer, and one more that is run twice.
  * @module-tag long
  */
 import { repeatsItself, runLongCorpus, runSlowSeeds } from './share.ts'
