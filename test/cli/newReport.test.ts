@@ -86,7 +86,9 @@ describe('tidemark new-report', () => {
   })
 
   it('takes a deletion flag only if it is true or false', async () => {
-    expect(await guessed([row(1, { isDeleted: false })])).toContain("deletes: 'flag',\n  deletedFlag: 'isDeleted',")
+    expect(await guessed([row(1, { isDeleted: false })])).toContain(
+      "deletes: 'flag',\n  deletedFlag: 'isDeleted',\n  includeDeleted: 'includeDeleted',",
+    )
     const text = await guessed([row(1, { isDeleted: 'no' })])
     expect(text).toContain("deletes: 'absence',")
     expect(text).toContain('// left out: "isDeleted"')

@@ -76,6 +76,9 @@ type Guess = ReturnType<typeof guessesFrom>[number]
 const [FIELD_NAME, COLUMN_NAME] = [/^[^'\\\p{C}]{1,48}$/u, /^(?!rowid$)[a-z][a-z0-9_]{0,47}$/]
 const IDENTIFIER = /(^|_)(id|key|uuid|guid|code|number|no|ref|reference)$/
 
+const INCLUDE_DELETED =
+  "includeDeleted: 'includeDeleted', // to fill in: the parameter that requests deleted rows. Remove it if there is none"
+
 function declarationText(seen: SeenReport): string {
   const { name, path, answer, pages, rows } = seen
   const guesses = guessesFrom(seen)
@@ -96,10 +99,11 @@ export const report = defineReport({
   key: ${columns(keyOf(seen, guesses))}, // guess: distinct in ${counted(rows.length, 'row')}. To fill in, if none was found
   fields: ${block(guesses.filter(({ isCollection }) => !isCollection).map(({ line }) => line))},
   newerBy: ${columns(newerBy)}, // guess: times with such names, the latest first
-  // to fill in: the parameters for modification times (these names are usual); in created, those for creation times
+  // to fill in: the parameters for modification times (these names are usual). If the service can filter by
+  // creation time, add those too: created: { since: 'createdSince', until: 'createdUntil' }
   window: { since: 'modifiedSince', until: 'modifiedUntil', required: false },
-  // guess: from field names. To fill in: 'none' if rows are never deleted; includeDeleted if the service supports it
-  deletes: ${flag ? `'flag',\n  deletedFlag: '${flag.name}'` : "'absence'"},
+  // guess: from field names. To fill in: 'none' if rows are never deleted
+  deletes: ${flag ? `'flag',\n  deletedFlag: '${flag.name}',\n  ${INCLUDE_DELETED}` : "'absence',"}
   // to fill in: replace each name on the left (now the field's name) with the expand flag that adds the field
   expand: ${block(guesses.filter(({ isCollection }) => isCollection).map(({ line }) => line))},
 })
