@@ -4,6 +4,7 @@ import { reportNames } from '../../../schema/index.ts'
 import type { Config } from '../../config/config.ts'
 import { formatInstant, fromMillis, type Instant, millisBetween } from '../../instant.ts'
 import type { Status, WorkerStatus } from '../../operations/readStatus.ts'
+import { findWorker } from '../../operations/worker.ts'
 import { budgetText } from '../../status/budgetText.ts'
 import { upkeepText } from '../../status/upkeepText.ts'
 import { receiversBehind } from '../../status/receivers.ts'
@@ -44,10 +45,15 @@ const PUBLISHED_ONLY =
 
 const NO_WORKER = 'so nothing is read by itself: "tidemark worker" starts one, "tidemark sync" reads once.'
 
+const SILENT =
+  'A worker runs, but it did not answer: it is busy, frozen, or has just started. These figures are from the warehouse.'
+
 const STARTING =
   'If a worker has just started, it opens the warehouse now: run "tidemark status" again in a few seconds.'
 
 async function unownedText(shell: Shell, config: Config): Promise<string> {
+  await using owner = await findWorker(config, shell.clock)
+  if (owner !== undefined) return `${SILENT}\nRun "tidemark status" again in a few seconds.\n`
   const running = await listQueueWorkers(shell, config)
   if (running.length > 0)
     return `No worker owns the warehouse, ${NO_WORKER}\nThere run ${running.join(' and ')}. ${STARTING}\n`
