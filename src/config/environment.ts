@@ -50,7 +50,7 @@ export const HASH_KEY = 'TIDEMARK_HASH_KEY'
 /** Other S3 programs use these names too. */
 export const STORAGE_KEYS = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'] as const
 export const NOTIFY_SECRET = 'TIDEMARK_NOTIFY_SECRET'
-/** Returns true for `TIDEMARK_NOTIFY_PIPELINE_SECRET_FILE`. */
+/** Each receiver of messages has its own secret. Example: `TIDEMARK_NOTIFY_PIPELINE_SECRET` for the receiver `pipeline`. */
 const isReceiverSecret = (name: string): boolean => /^TIDEMARK_NOTIFY_[A-Z0-9_]+_SECRET(?:_FILE)?$/.test(name)
 /** Returns the variable of a receiver's secret. The receiver `notify.webhook` has no name. */
 export const receiverSecretVariable = (name: string | undefined): string =>

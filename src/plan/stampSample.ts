@@ -130,7 +130,7 @@ interface Range {
 
 const latestOf = (a: Range, b: Range): Instant => Math.max(a.latest, b.latest) as Instant
 
-/** A row can have two modification times: `earlier` and `later` are the ranges of both. */
+/** An event has two modification times. Returns the range of the earlier times and the range of the later times. */
 function boundsOf(rows: readonly RowStamps[], span: Span): { earlier: Range; later: Range } | undefined {
   const inside = rows.flatMap((stamps) => rangeOf(timesIn(span, stamps)) ?? [])
   const earlier = rangeOf(inside.map(({ earliest }) => earliest))

@@ -138,7 +138,7 @@ export class Walk {
     return this.totalCount !== undefined && this.repeats === 0 && this.hasExactly(this.totalCount)
   }
 
-  /** False if whole pages repeat: the service may ignore page numbers. */
+  /** Whether rows moved between pages during the walk. A repeated page is no sign of that, so it is false then. */
   get hasMoved(): boolean {
     const { firstTotal, repeats, firstRows } = this
     return firstTotal !== undefined && (this.#totals.size > 1 || (repeats > 0 && repeats < firstRows))

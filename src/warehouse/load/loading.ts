@@ -63,6 +63,6 @@ export interface RowReading {
 export interface StagedRows extends RowReading {
   readonly rejected: number
   readonly rows: number
-  /** Tables of older versions, oldest first. Each is merged before `staged`. */
+  /** If a row was read several times, its older versions are in these tables. They are merged first, oldest first. */
   readonly earlier: readonly { readonly table: string; readonly rows: number }[]
 }

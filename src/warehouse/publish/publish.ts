@@ -120,7 +120,7 @@ export function copyInto(from: string, to: string, by: PublishBy = 'blocks'): Pr
     // A wrong checksum is harmless in a block that DuckDB does not use.
     if (damaged.length > 0) await readWhole(temporary, { from, damaged })
     await rm(retired, { force: true })
-    // The next publication writes only changed blocks into the replaced file.
+    // Keeps the old copy. The next publication changes only some blocks of it, instead of copying the whole warehouse.
     if (keepsRetired) await link(to, retired).catch(() => undefined)
     return copied
   }).catch((error: unknown) => {
