@@ -4,25 +4,19 @@ import { resolve } from 'node:path'
 import { attempt } from '../../errors.ts'
 import { lockedError } from './databaseError.ts'
 
-interface ClaimedFile {
-  readonly path: string
-  readonly isReader: boolean
-}
-
-/** The open files with their device and inode, which are undefined until the file exists. */
-const openFiles = new Map<ClaimedFile, string | undefined>()
+/** A file has no inode until it is created. */
+const openFiles = new Set<{ readonly path: string; readonly isReader: boolean; inode: string | undefined }>()
 
 /** Throws WAREHOUSE_LOCKED if this process has the file open, also under another path. */
-export function claimFile({ path, isReader }: ClaimedFile): Disposable {
+export function claimFile(path: string, isReader: boolean): Disposable {
   if (path === ':memory:') return new DisposableStack()
-  for (const [open, inode = inodeOf(open.path)] of openFiles) openFiles.set(open, inode)
-  const file = { path: resolve(path), isReader }
-  const own = inodeOf(path)
-  const isTaken = [...openFiles].some(
-    ([open, inode]) => (open.path === file.path || (inode ?? '') === own) && !(open.isReader && isReader),
-  )
-  if (isTaken) throw lockedError(path, 'this process, by another call')
-  openFiles.set(file, own)
+  const file = { path: resolve(path), isReader, inode: inodeOf(path) }
+  for (const open of openFiles) {
+    open.inode ??= inodeOf(open.path)
+    const isSame = open.path === file.path || (file.inode !== undefined && open.inode === file.inode)
+    if (isSame && !(open.isReader && isReader)) throw lockedError(path, 'this process, by another call')
+  }
+  openFiles.add(file)
   return { [Symbol.dispose]: () => void openFiles.delete(file) }
 }
 
