@@ -12,7 +12,7 @@ import type { ScannedPage } from './scanPage.ts'
 export interface SpoolLimits {
   readonly loadRowsMax: number
   readonly loadBytesMax: number
-  /** The limit grows with each later load, up to `loadBytesMax`. */
+  /** The limit doubles with each later load, up to `loadBytesMax`. */
   readonly firstLoadBytesMax?: number
   /** Returns false while the next page must be in the same load. */
   readonly cutsBetweenPages?: () => boolean
@@ -91,9 +91,7 @@ const APPENDING = 'a'
 /** DuckDB has 2,048 rows in memory at once, so long rows need smaller segments. */
 const LONG_ROW_BYTES = 16 * 1024
 const LONG_ROWS_LOAD_BYTES = 16 * 1024 * 1024
-/** Small, so that rows are loaded while the service still sends pages. */
-const FIRST_LOAD_BYTES_MAX = 4 * 1024 * 1024
-const LOAD_GROWTH = 4
+const FIRST_LOAD_BYTES_MAX = 64 * 1024 * 1024
 
 export class Spool implements AsyncDisposable {
   readonly #directory: string
@@ -201,7 +199,8 @@ export class Spool implements AsyncDisposable {
     const files = this.#open?.files ?? []
     const [rows] = files
     if (rows === undefined) return
-    const grown = Math.min(loadBytesMax, firstLoadBytesMax * LOAD_GROWTH ** (this.#segments - 1))
+    // The first load is small, so that rows are stored soon.
+    const grown = Math.min(loadBytesMax, firstLoadBytesMax * 2 ** (this.#segments - 1))
     const bytesMax = rows.lineBytesMax > LONG_ROW_BYTES ? Math.min(grown, LONG_ROWS_LOAD_BYTES) : grown
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
     if (rows.rows >= loadRowsMax || bytes >= bytesMax) await this.#finishSegment()

@@ -61,13 +61,13 @@ describe('a spool', () => {
     ])
   })
 
-  it('begins with a small segment, and makes each next one four times as large up to the limit', async () => {
+  it('begins with small segments and doubles them up to the limit', async () => {
     await using folder = await aFolder()
     const limits = { loadRowsMax: 1e6, loadBytesMax: 400, firstLoadBytesMax: 100 }
     await using spool = new Spool(folder.path, scan('[]').catalog, limits)
     for (let from = 1; from <= 60; from += 1) await spool.add(page(from * 100, 1), AT_NOON)
     const bytes = spool.takeFull().map((segment) => segment.bytes)
-    expect(bytes.map((each) => Math.floor(each / 100))).toEqual([1, 4, 4, 4, 4])
+    expect(bytes.map((each) => Math.floor(each / 100))).toEqual([1, 2, 4, 4, 4])
   })
 
   it('takes pages that come at the same time one after the other', async () => {
