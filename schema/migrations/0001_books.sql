@@ -229,7 +229,7 @@ COMMENT ON COLUMN tidemark.histories.since IS 'When the history was switched on;
 COMMENT ON COLUMN tidemark.histories.ended_at IS 'When the history was switched off and all versions were closed; null: it is on';
 
 CREATE TABLE tidemark.settings (name VARCHAR NOT NULL, value VARCHAR NOT NULL);
-COMMENT ON TABLE tidemark.settings IS 'Facts of this warehouse: number_mark never changes, lake_upkeep (JSON) is the last upkeep of a lake, definitions is a fingerprint of the views, functions and comments';
+COMMENT ON TABLE tidemark.settings IS 'Facts of this warehouse: number_mark never changes, lake_upkeep (JSON) is the last upkeep of a lake, definitions is a fingerprint of the views, functions and comments, published_from is the path of the warehouse that was published';
 
 CREATE TABLE tidemark.report_states (
   report VARCHAR NOT NULL,

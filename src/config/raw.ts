@@ -192,7 +192,7 @@ export const rawConfig = () =>
       lake_snapshots: checked(retentionProblem, 'Age limit of snapshots (TIDEMARK_LAKE_SNAPSHOTS)').default('7d'),
       published: checked(
         fileProblem,
-        'The read-only copy; beside the warehouse when left out (TIDEMARK_PUBLISHED)',
+        'The read-only copy; beside the warehouse when left out, so two warehouses in one folder need different values (TIDEMARK_PUBLISHED)',
       ).optional(),
       publish_by: z
         .enum(['blocks', 'whole'])

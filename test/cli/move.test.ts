@@ -136,10 +136,33 @@ it('lets check name a published copy that is older than the warehouse, or of ano
   const { stdout, stderr } = await world.run('query', '--format', 'csv', 'SELECT count(*) FROM main.events')
   expect(stdout).toMatch(/^count_star\(\)\n\d+\n$|^"?count\(\*\)"?\n\d+\n$/)
   expect(stderr).toMatch(
-    /^warning: .*published\.duckdb: it is older than the warehouse: .*"tidemark sync" publishes.*\n$/,
+    /^warning: .*published\.duckdb: it is older than the warehouse: .*Run "tidemark sync": it publishes.*\n$/,
   )
   await rm(path.join(world.folder, OLD.warehouse))
   await world.run('sync', 'events', '--quiet')
   await writeFile(copy, before)
   expect(await finding()).toMatch(/^published copy +warn .*copy of another warehouse/)
+})
+
+it('lets no second warehouse publish over the copy of the first one, and lets check and query name it', async () => {
+  await using world = await aWorld({ sandbox: { rows: 5 }, settings: { warehouse: './first.duckdb' } })
+  expect(await world.run('sync', 'events', '--quiet')).toMatchObject({ code: 0 })
+  const rows = async () => (await world.run('query', '--format', 'csv', 'SELECT count(*) FROM main.events')).stdout
+  await world.configure({ warehouse: './second.duckdb' })
+  const finding = async () => (await world.run('check')).stdout
+  const named = /^published copy +warn .*it is a copy of another warehouse, .*first\.duckdb/m
+  const { code, stdout, stderr } = await world.run('sync', 'events')
+  expect(code).toBe(1)
+  expect(stdout + stderr).toMatch(/published\.duckdb is the published copy of another warehouse, .*first\.duckdb/)
+  expect(stdout + stderr).toMatch(/Set published to another file/)
+  const checked = await finding()
+  expect(checked).toMatch(named)
+  expect(checked).toMatch(/^ +published copy: .*set published to another file/m)
+  expect((await world.run('query', 'SELECT 1')).stderr).toMatch(/^warning: .*of another warehouse, .*set published/)
+  await world.configure({ warehouse: './first.duckdb' })
+  expect(await rows()).toContain('5')
+  await world.configure({ warehouse: './second.duckdb', published: './second-published.duckdb' })
+  expect(await world.run('sync', 'events', '--quiet')).toMatchObject({ code: 0 })
+  expect(await rows()).toContain('5')
+  expect(await finding()).toMatch(/^published copy +ok /m)
 })

@@ -43,7 +43,7 @@ async function warnOfOldCopy({ err }: Shell, { config }: CommandOptions): Promis
   const { openPublished } = await import('../../wiring/published.ts')
   await using copy = await openPublished(config)
   const stale = await findDifference(config, copy)
-  if (stale !== undefined) err.write(`warning: ${copy.path}: ${stale}; "tidemark sync" publishes a new copy\n`)
+  if (stale !== undefined) err.write(`warning: ${copy.path}: ${stale.what}. ${stale.cure}\n`)
 }
 
 export function outputOf({ format, output }: Pick<QueryOptions, 'format' | 'output'>): string {

@@ -10,6 +10,7 @@ import { openNewest, openPublished, openWarehouseToRead } from '../../wiring/pub
 import { runLogsOf } from '../../runLogs.ts'
 import { spillPrefix } from '../../warehouse/database/warehouseFile.ts'
 import type { Database } from '../../warehouse/database/duckdb.ts'
+import { otherSource } from '../../warehouse/publish/copySource.ts'
 import { onlyRow } from '../../warehouse/database/sql.ts'
 import { checkStorage, lakeName, type LakePlace } from '../../warehouse/database/lake.ts'
 import { fail, type Finding, ok, warn, skip } from './finding.ts'
@@ -79,26 +80,31 @@ export async function checkPublished(config: Config): Promise<Finding> {
     const [loads] = await database.rows<{ loads: number }>('SELECT count(*) AS loads FROM tidemark.loads')
     const found = `${published}, ${await sizeOf(published)}, ${grouped(loads?.loads ?? 0)} loads`
     const stale = await findDifference(config, database)
-    return stale === undefined
-      ? ok(check, found)
-      : warn(check, `${found}; ${stale}`, 'Readers see old rows. Run "tidemark sync": it publishes a new copy.')
+    return stale === undefined ? ok(check, found) : warn(check, `${found}; ${stale.what}`, stale.cure)
   } catch (thrown) {
     return fail(check, asSyncError(thrown))
   }
 }
 
 /** Returns undefined if the copy is the same, or if the warehouse is in use. */
-export async function findDifference(config: Config, copy: Database): Promise<string | undefined> {
+export async function findDifference(config: Config, copy: Database) {
   await using warehouse = await openWarehouseToRead(config).catch(() => undefined)
   if (warehouse === undefined) return undefined
+  const other = await otherSource(copy, warehouse)
+  if (other !== undefined) return { what: `${OF_OTHER}, ${other}`, cure: OWN_FILE }
   const last = `SELECT coalesce(max(load_id), 0) AS load,
     (SELECT value FROM tidemark.settings WHERE name = 'number_mark') AS origin FROM tidemark.loads`
   const copied = await onlyRow<{ load: number; origin: string }>(copy, last)
   const stored = await onlyRow<typeof copied>(warehouse, last)
-  if (copied.origin !== stored.origin || copied.load > stored.load) return 'it is a copy of another warehouse'
+  if (copied.origin !== stored.origin || copied.load > stored.load)
+    return { what: OF_OTHER, cure: `${PUBLISH} ${OWN_FILE}` }
   const loads = `its last load is ${copied.load}, the last one of the warehouse is ${stored.load}`
-  return copied.load < stored.load ? `it is older than the warehouse: ${loads}` : undefined
+  return copied.load < stored.load ? { what: `it is older than the warehouse: ${loads}`, cure: PUBLISH } : undefined
 }
+
+const OF_OTHER = 'it is a copy of another warehouse'
+const PUBLISH = 'Readers see old rows. Run "tidemark sync": it publishes a new copy.'
+const OWN_FILE = 'If two configurations publish there, set published to another file in one of them.'
 
 const MEBIBYTE = 2 ** 20
 const GIBIBYTE = 2 ** 30

@@ -60,7 +60,7 @@ export async function watchFile(path: string): Promise<() => Promise<void>> {
   }
 }
 
-async function identityOf(path: string): Promise<string | undefined> {
+export async function identityOf(path: string): Promise<string | undefined> {
   try {
     const { dev, ino } = await stat(path, { bigint: true })
     return `${dev} ${ino}`

@@ -3,7 +3,6 @@
  * closed the file again, DuckDB would lose its lock.
  */
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { link, readlink, realpath, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -15,6 +14,8 @@ import { MINUTE_MS } from '../../instant.ts'
 import { Database } from '../database/duckdb.ts'
 import { checkpoint } from '../database/loadResources.ts'
 import { name, onlyRow } from '../database/sql.ts'
+import { identityOf } from '../database/warehouseFile.ts'
+import { otherSource, recordSource } from './copySource.ts'
 import { commentForReaders } from './publishComments.ts'
 
 const COPY_PROGRAM = fileURLToPath(new URL('./copyFile.js', import.meta.url))
@@ -50,19 +51,27 @@ export async function publish(database: Database, to: string, by: PublishBy): Pr
   if (database.damage !== undefined) throw database.damage
   const place = await placeFor(to, database.path)
   const state = await stateOf(database)
-  // Opening the copy is slow, so it is opened only if it may be up to date.
-  const mayBeEqual = existsSync(place) && (lastPublishedState.get(database) ?? state) === state
-  if (mayBeEqual && (await stateOfFile(place)) === state) return { path: to, replaced: false }
+  // Opening the copy is slow, so it is opened only if it may be up to date, or if another process has replaced it.
+  const last = lastPublished.get(database)
+  const mustOpen = last === undefined || last.state === state || last.file !== (await identityOf(place))
+  const copy = mustOpen ? await readCopy(place, database).catch(() => undefined) : undefined
+  if (copy?.other !== undefined)
+    throw new SyncError('PUBLISH_FAILED', `${to} is the published copy of another warehouse, ${copy.other}`, {
+      cure: `Nothing was replaced. Set published to another file. Or, if nobody needs that copy, remove ${to}.`,
+      data: { path: to, other: copy.other },
+    })
+  if (copy?.state === state) return { path: to, replaced: false }
   await database.transaction(commentForReaders)
+  await recordSource(database, await realpath(database.path))
   const copied = await database.exclusive(async (run) => {
     await checkpoint(database, run)
     return copyInto(database.path, place, by)
   })
-  lastPublishedState.set(database, state)
+  lastPublished.set(database, { state, file: await identityOf(place) })
   return { path: to, replaced: true, copied }
 }
 
-const lastPublishedState = new WeakMap<Database, string>()
+const lastPublished = new WeakMap<Database, { readonly state: string; readonly file: string | undefined }>()
 
 async function placeFor(to: string, warehouse: string): Promise<string> {
   try {
@@ -101,14 +110,10 @@ const STATE = `
     (SELECT epoch_us(max(changed_at)) FROM tidemark.schema_changes),
     (SELECT count(dismissed_at) || '@' || max(epoch_us(dismissed_at)) FROM tidemark.rejected_rows)) AS state`
 
-async function stateOfFile(path: string): Promise<string | undefined> {
-  try {
-    await using copy = await Database.open(path, { readOnly: true, memory: READER_MEMORY })
-    return await stateOf(copy)
-  } catch (error) {
-    if (error instanceof SyncError) return undefined
-    throw error
-  }
+async function readCopy(path: string, own: Database) {
+  await using copy = await Database.open(path, { readOnly: true, memory: READER_MEMORY })
+  const other = await otherSource(copy, own)
+  return { other, state: other === undefined ? await stateOf(copy) : undefined }
 }
 
 export function copyInto(from: string, to: string, by: PublishBy = 'blocks'): Promise<CopyWay> {
