@@ -53,7 +53,6 @@ const reportRefusals = (report: string, scope: string): Refusals => ({
     'the service refused the request',
     'Check start (it must not be in the future), filters, currencies and page_size of this report against this message of the service.',
   ],
-  // The client has already tried a new token (spec §5, rule 4).
   401: [
     'SCOPE_MISSING',
     'the service refused a new token as well, so the token lacks the scope of this report',

@@ -16,14 +16,14 @@ export interface LimiterRules {
 
 /** Shares the pauses that the service requests with other processes. */
 export interface SharedPauses {
-  /** Does not shorten a longer stored pause. */
+  /** Stores the pause, unless a longer one is already stored. */
   pause(ms: number): Promise<void>
   remainingMs(): Promise<number>
 }
 
 /** A pause of another process may go unnoticed for this long. */
 const SHARED_CHECK_EVERY_MS = 250
-/** After this time, the request is sent anyway, because the store may be down. */
+/** If the store of shared pauses has not answered after this time, it may be down, and the request is sent. */
 const SHARED_CHECK_MS_MAX = 500
 
 export interface Permit extends Disposable {
@@ -81,7 +81,7 @@ export class Limiter {
     return await waiter.promise
   }
 
-  /** Returns 0 right after a check, because `#hold` already applies the pause. */
+  /** Returns the stored pause of all processes, or 0 shortly after a check, because that pause was applied. */
   async #sharedPauseMs(): Promise<number> {
     const pauses = this.#rules.sharedPauses
     const isFresh = this.#clock.monotonicMs() - this.#sharedCheckedMs < SHARED_CHECK_EVERY_MS
@@ -217,7 +217,6 @@ const EARLIER_RESPONSES_WEIGHT = 0.75
 export class AdaptiveConcurrency {
   readonly #max: number
   #limit: number
-  /** From this limit on, the limit grows slowly. */
   #slowGrowthFrom: number
   halvings = 0
   #recentMs: number | undefined
@@ -233,7 +232,7 @@ export class AdaptiveConcurrency {
     return Math.floor(this.#limit)
   }
 
-  /** Raises or lowers the limit, unless a permit was free. */
+  /** Adapts the limit to a response time. If a permit was free, does nothing: the limit delayed no request. */
   succeeded(wasFull: boolean, ms: number, limitAtStart: number): void {
     // Ignores response times that were measured at a higher limit.
     if (!wasFull || limitAtStart > this.limit) return
@@ -250,7 +249,7 @@ export class AdaptiveConcurrency {
     this.#limit = Math.min(this.#max, this.#limit + step)
   }
 
-  /** One overload halves the limit only once. */
+  /** If several concurrent requests fail because of an overload, only the first failure halves the limit. */
   overloaded(halvingsAtStart: number): void {
     if (halvingsAtStart !== this.halvings) return
     this.halvings += 1

@@ -30,11 +30,11 @@ export type ClientLimits = Readonly<typeof DEFAULT_LIMITS>
 export const TOKEN_MARGIN_MS_MAX = MINUTE_MS
 /** Example: a token with a lifetime of 60 s is renewed 12 s before its end. */
 export const TOKEN_MARGIN_SHARE = 0.2
-/** A revoked secret must stop working within a day. */
+/** No token is used longer, so that a revoked secret stops working within a day. */
 export const TOKEN_LIFETIME_MS_MAX = DAY_MS
 /** No server accepts a token of this size in a header. */
 export const TOKEN_ANSWER_BYTES_MAX = 256 * 1_024
-/** Two of these may be expired tokens from a shared store. */
+/** A request is sent with at most this many tokens. The first two may be expired tokens from a shared store. */
 export const TOKENS_TRIED_MAX = 3
 export const REFUSAL_BODY_BYTES_MAX = 64 * 1_024
 /** Enough characters for about ten property errors. */

@@ -75,7 +75,7 @@ export interface Answer<T> {
   value: T
   /** The service's time, from the Date header if there is one. */
   servedAt: Instant
-  /** The earliest time of the service's clock when the request was sent. */
+  /** The service's clock when the request was sent, or slightly earlier. */
   askedAt: Instant
   bytes: number
 }

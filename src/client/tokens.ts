@@ -22,7 +22,7 @@ export interface StoredToken {
 export interface TokenStore {
   read(): Promise<StoredToken | undefined>
   write(token: StoredToken): Promise<void>
-  /** Keeps a newer token that another process has stored. */
+  /** Removes this token. Keeps a newer token that another process has stored. */
   drop(accessToken: Secret): Promise<void>
   withLock<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T>
   hasRefusal(): Promise<boolean>

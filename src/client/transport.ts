@@ -124,19 +124,18 @@ function openPool({ baseUrl, connections, limits }: TransportSettings): Pool {
     connections,
     connect: (options, callback) =>
       connect(options, (...result) => {
-        // After a failure, undici passes no connection.
         if (result[0] === null) readPastContinue(result[1])
         callback(...result)
       }),
     headersTimeout: limits.headersMs,
     bodyTimeout: limits.bodyMs,
-    // An abort must affect only one request.
+    // HTTP/2 requests share a connection, so an abort could affect other requests.
     allowH2: false,
     pipelining: 1,
   })
 }
 
-/** No JSON matches, because a JSON string contains no line break. */
+/** Matches a 100 response. Never matches inside JSON, because a JSON string contains no line break. */
 const CONTINUE = /^HTTP\/1\.1 100(?= [^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)/
 
 /** After an unsolicited 100 response, undici would close the connection. */

@@ -17,7 +17,7 @@ interface Stamp {
   readonly row: number
 }
 
-/** Two on each side, because the nearest time may belong to the same row. */
+/** A time is compared with two times on each side, because the nearest time may belong to the same row. */
 const NEIGHBOURS = [-2, -1, 1, 2] as const
 
 /** Returns a modification time that is more than `nearMicros` µs from all other rows. */

@@ -249,7 +249,6 @@ const BARE_ARRAY: readonly Rule[] = [
   },
 ]
 
-/** Rules for the first two pages of a bare array. The rules before decide about page 1 alone. */
 const ARRAY_PAGE_2: readonly Rule[] = [
   {
     name: 'Page 2 has new rows, and the span can be cut',

@@ -10,7 +10,7 @@ export interface PreviousRead {
 
 export interface LastWindow {
   readonly mark: Instant | undefined
-  /** About when the window that set `mark` was read, by the service's clock. */
+  /** The service's time, approximately, when the window that set `mark` was read. */
   readonly until: Instant | undefined
   /** When the run of that window began, by our clock. */
   readonly begunAt: Instant | undefined

@@ -8,7 +8,7 @@ export interface PagingProfile {
   readonly longestPageRows: number
   /** Not stored, because the service may shorten its pages between two runs. */
   readonly longestPageRowsOfRun: number
-  /** A page is proven if requests for parts of its span return no other rows. */
+  /** Rows on the longest proven page. A page is proven if requests for parts of its span return no other rows. */
   readonly longestProvenPageRows: number
   /** Audit reports only. `rows`: the service ignores page numbers. */
   readonly afterLastPage?: 'nothing' | 'rows' | undefined

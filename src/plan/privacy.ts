@@ -45,7 +45,7 @@ export function rowRules(report: Declaration, rules: PrivacyRules) {
   }
 }
 
-/** Returns the other fields (snake_case) that can fill this column (spec §2). */
+/** Returns the other fields (snake_case) that can fill this column (spec §2). Example: `event_name` for `name`. */
 export const otherNames = (table: ReportTable, column: string): string[] =>
   (table.fields.find(({ name }) => name === column)?.sources ?? []).map(columnName).filter((name) => name !== column)
 

@@ -23,7 +23,7 @@ export type BudgetSettings = Limited & { readonly reports: Readonly<Record<Repor
 
 type ReportBudget = ReturnType<typeof budgetOf>[number]
 
-/** Other work, such as backfills, gets 10 to 50 %. */
+/** Reserves 10 to 50 % of the budget for other work, such as backfills. */
 const shareOfRuns = (limit: number, others: number): number =>
   Math.max(limit / 2, Math.min(0.9 * limit, limit - others))
 
@@ -80,7 +80,7 @@ export function budgetOf(uses: readonly RequestUse[], { requestsPerDay: budget =
   })
 }
 
-/** Neither schedules nor runs begin exactly on time. */
+/** A run may begin this much before its planned time. Otherwise it would wait for another tick if a tick is early. */
 const earlyMs = (plannedMs: number): number => Math.min(30_000, plannedMs / 20)
 
 export function isDue(plan: readonly ReportBudget[], report: ReportName, now: Instant): boolean {

@@ -102,7 +102,7 @@ export type Verdict =
   /** The modification times on the first `samples` pages decide where to cut. */
   | { readonly kind: 'cut'; readonly how: Omit<CutPlan, 'stamps' | 'pageRows'>; readonly samples: 1 | 2 }
   | { readonly kind: 'read'; readonly what: PageOrder }
-  /** `attempt` 1 drops all earlier results of the slice, because they began at the wrong page. */
+  /** If `attempt` is 1, earlier walks of the slice began at the wrong page, and their results are dropped. */
   | { readonly kind: 'read again'; readonly attempt: number; readonly rowsAsked: number }
   | { readonly kind: 'probe'; readonly what: ProbeName }
   | { readonly kind: 'learn again' }

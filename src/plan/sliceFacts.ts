@@ -106,7 +106,7 @@ export function learnWalked(state: SliceState): PagingProfile {
   return isPaged && walk.repeats === 0 && walk.distinct > walk.firstRows ? learnFullPage(state) : state.profile
 }
 
-/** Raises `fullPageRows` if a last page would count as full although other pages are longer. */
+/** Raises `fullPageRows` if the last page has at least that many rows, although other pages are longer. */
 export function learnAgreed({ profile, walk }: SliceState): PagingProfile {
   const { fullPageRows = Number.POSITIVE_INFINITY, longestPageRowsOfRun } = profile
   const isOutdated = walk.lastRows >= fullPageRows && walk.lastRows < longestPageRowsOfRun
@@ -126,7 +126,7 @@ export function learnCounted(state: SliceState): PagingProfile {
 export const countMax = ({ slice, settings }: SliceState): number =>
   slice.rowsExpected === undefined ? settings.loadRowsMax : PLANNED_LOADS_MAX * settings.loadRowsMax
 
-/** Returns the backward walk if it has as many rows as its pages have room for. */
+/** Returns the backward walk if it found exactly as many rows as the search for the last page has calculated. */
 export function completeBackwardWalk(state: SliceState): Walk | undefined {
   const { backwardWalk: walk } = state
   const total = lastPageFound(state)?.total
@@ -221,7 +221,7 @@ export function nextPageSize(state: SliceState): number {
   if (!settings.keyed) return size
   const isCutOff = walk.refusalOfNeededPage(profile) !== undefined
   const mayBeLast = isCutOff || (walk.page2Repeats && walk.firstRows === size) || mayBeOnlyPage(walk)
-  // With one row fewer, the last row of page 1 begins page 2, unless page numbers are ignored.
+  // Requests one row fewer per page. The last row of page 1 then moves to page 2, unless page numbers are ignored.
   const fewer = Math.min(size, walk.firstRows) - 1
   if (mayBeLast && size === settings.pageSize && fewer > 0) return fewer
   if (!isCutOff && (slice.span === undefined || endedWithoutRepeats || walk.repeats === 0)) return size

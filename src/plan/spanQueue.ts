@@ -8,9 +8,9 @@ import { cutHintOf, type RowStamps, type CutHint } from './stampSample.ts'
 const SPARSE_SHARE = 0.1
 /** After each sparse slice, the next one is this many times longer, if totals show that later rows exist. */
 const SPARSE_GROWTH = 3
-/** After this many overfull slices in a row, one of a good length probably has a crowded instant. */
+/** After this many overfull slices in a row, a slice as short as the last good one probably has a crowded instant. */
 const CROWDED_AFTER = 3
-/** After more overfull slices in a row than this, `shorterLength` limits the length that row times suggest. */
+/** After more overfull slices in a row than this, row times suggest too long a slice, and `shorterLength` limits it. */
 const HINTED_OVERFULL_MAX = 3
 /** A shortened slice with more than this share of the previous slice's rows probably has a crowded instant. */
 const STUCK_SHARE = 0.8
@@ -33,7 +33,7 @@ interface QueuedSpan {
   rows?: number | undefined
   readonly expected?: number | undefined
   readonly isCrowded?: boolean
-  /** True if the next span in the queue is the rest of a longer span. Its `rows` still include the rows of this one. */
+  /** True if this span and the next one in the queue were one span. The `rows` of the next one still count both. */
   restFollows?: boolean
 }
 
@@ -240,7 +240,10 @@ export class SpanQueue {
     this.#pending.push({ span: crowded, isCrowded: true })
   }
 
-  /** After a sparse slice, ends the next slice halfway to `to`, where most rows must be. After two, tries `to`. */
+  /**
+   * After a sparse slice, the next slice ends halfway to `to`, because most rows must be near `to`. After two sparse
+   * slices, it ends at `to`.
+   */
   #approach(from: Instant, to: Instant): void {
     const leaps = this.#sparseInARow >= 2 && this.#triedEnd !== to
     if (leaps) this.#triedEnd = to

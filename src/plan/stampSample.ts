@@ -20,7 +20,7 @@ export interface CutHintContext {
   readonly until: Instant
   readonly pageRows: number
   readonly rowsPlanned: number
-  /** True if earlier slices suggest that this slice has more than a third of a page. */
+  /** True if the density of earlier slices is known, and predicts more than a third of a page for this slice. */
   readonly isDensityKnown: boolean
   readonly overfullInARow: number
 }
@@ -29,7 +29,7 @@ const SORTED_SHARE = 0.97
 const CROWDED_SHARE = 0.95
 /** Shares of `rowsPlanned` after 1, 2, 3, and 4 or more overfull slices, if `isDensityKnown` is true. */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
-/** The same, if `isDensityKnown` is false and the rows are sorted by time. */
+/** Used instead of `KNOWN_SHARES` if `isDensityKnown` is false and the rows are sorted by time. */
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
 /** Low, because a page of unsorted rows may have only a small part of the span's rows. */
 const UNSORTED_SHARE = 0.04

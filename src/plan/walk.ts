@@ -138,7 +138,7 @@ export class Walk {
     return this.totalCount !== undefined && this.repeats === 0 && this.hasExactly(this.totalCount)
   }
 
-  /** Whether rows moved between pages during the walk. A repeated page is no sign of that, so it is false then. */
+  /** Whether rows moved between pages during the walk. A repeat of a whole page is no sign: services repeat pages. */
   get hasMoved(): boolean {
     const { firstTotal, repeats, firstRows } = this
     return firstTotal !== undefined && (this.#totals.size > 1 || (repeats > 0 && repeats < firstRows))
@@ -184,7 +184,7 @@ export class Walk {
     const hasMore = this.isLastPageFull && (this.totalCount ?? 0) > this.distinct
     if (this.#sawEmptyPage || this.distinct !== firstRows || hasMore) return false
     const { usualPageSize } = this.#kind
-    // A page 1 that is not longer than a usual page may lack rows if a larger page was requested.
+    // If a larger page was requested and page 1 has at most the usual length, the service may have shortened it.
     return (
       firstRows > rowsAsked ||
       (firstRows < this.#fullRows(profile) && (rowsAsked <= usualPageSize || firstRows > usualPageSize))

@@ -141,7 +141,7 @@ export class Collection {
       this.#rowOfItem.length -= 1
       this.#end = this.#lineStarts.pop() ?? 0
       this.rows -= 1
-      // The count `#withId` still includes the removed items.
+      // `#withId` still counts the removed items, so the load must check whether the ids are unique.
       this.#unsure = true
     }
   }

@@ -8,7 +8,7 @@ import type { ProvenSlice } from './walk/provenSlices.ts'
 import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 import { serviceClock } from './walk/serviceClock.ts'
 
-/** A wrong clock may have set times in the future. */
+/** Rows may have modification times up to this far in the future, because a wrong clock may have set them. */
 const FUTURE_MS = 100 * 366 * DAY_MS
 
 /** Yields all rows as one slice: from one response, else by creation time, else by page. */

@@ -1,4 +1,4 @@
-/** Finds the enabled audit reports of a report's rows. With `scopePrefix` `3:`, the scope of row 17 is `3:17`. */
+/** Finds the enabled audit reports that follow a report. Row 17 has the scope `3:17` if `scopePrefix` is `3:`. */
 import type { ReportName } from '../../schema/index.ts'
 import type { ReportConfig } from '../config/config.ts'
 import type { Follower } from '../warehouse/load/loadInput.ts'

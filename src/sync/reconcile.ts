@@ -34,7 +34,7 @@ export async function reconcileReport(given: SyncContext, report: ReportName, op
   const scopes = scopesOf(context.settings, declaration)
   const found = { rows: 0, missed: 0, differed: 0, absent: 0, deleted: 0 }
   let { pages } = before
-  // Without the rows of earlier, interrupted runs of the reconcile.
+  // `found` also counts earlier, interrupted runs of this reconcile. These two counts do not.
   let { inserted, updated } = before.figures
   for (const scope of scopes) {
     const one = await reconcileScope(context, { declaration, scope, options })
@@ -80,7 +80,7 @@ async function reconcileScope(
   return { pages: reading.pages, inserted, updated, found }
 }
 
-/** Returns missing rows that the service has before `start`. They must not be marked as deleted. */
+/** Returns missing rows that the service returns for times before `start`. They must not be marked as deleted. */
 async function keysBeforeStart({ warehouse }: SyncContext, { plan, source }: Reading): Promise<readonly string[]> {
   const { declaration, scope, config } = plan
   const absent = declaration.window.required ? await warehouse.books.absentKeys(declaration.name, scope) : []
@@ -102,7 +102,7 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   if (isBounded) return
   const total = await totalNow(reading)
   if (total === (await context.warehouse.books.reconciledRows(open.reconcileId))) return
-  // The counts differ, because rows without a creation time were not read.
+  // The counts may differ because rows without a creation time were not read.
   if ((await totalOfCreated(reading)).kind !== 'dated') await readUnbounded(reading)
 }
 

@@ -22,7 +22,7 @@ async function lastWrittenMs(path: string): Promise<number> {
   return Math.max(...times)
 }
 
-/** Infinity: another process has just removed the file, so its folder is in use. */
+/** Returns Infinity if another process has just removed the file, because the folder is then in use. */
 const writtenMs = (path: string): Promise<number> =>
   stat(path).then(
     ({ mtimeMs }) => mtimeMs,

@@ -49,7 +49,7 @@ async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages
   const { run } = pull
   const last = await context.warehouse.books.lastWindow(run.report, pull.scope)
   const clock = await serviceClock(context, pull.declaration, { currency: pull.scope })
-  // Our clock is read after the service's, so that the elapsed time includes that request.
+  // Reads our clock only now, so that the elapsed time includes the request for the service's time.
   const before = { ...last, sincePreviousRunMs: last.begunAt && millisBetween(last.begunAt, context.clock.now()) }
   await using reading = await openReading(context, pull, { before, clock })
   const refill = await openCoverage(context, reading, last.mark)

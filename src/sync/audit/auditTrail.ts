@@ -100,7 +100,7 @@ function auditCoverage(stored: Coverage | undefined, wanted: ReadSettings, asked
   const isBack = stored === undefined && askedUntil !== undefined
   if (isBack) return { asked: wanted, refillUntil: askedUntil, because: ['entities'] }
   const next = nextCoverage(stored, wanted, askedUntil)
-  // `nextCoverage` may keep an earlier `start`, but trails of new records begin at the configured one.
+  // `nextCoverage` may return an earlier `start`. But trails of new records are read from the configured `start`.
   return next.asked.start === wanted.start ? next : { ...next, asked: wanted }
 }
 
@@ -167,7 +167,6 @@ class Trail {
     if (this.#failed.size > 0) await this.#skipFailed(report)
     const counts = { ...NO_RUN_COUNTS, pages: this.pages, rows: this.#rows }
     const endedAt = this.#context.clock.now()
-    // `commit` adds the other counts.
     await this.#intake.commit({ runId, report, kind: 'incremental', state: 'done', startedAt, endedAt, ...counts })
   }
 

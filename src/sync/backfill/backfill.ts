@@ -68,7 +68,7 @@ const ATTEMPTS_MAX = 2
 export async function backfillReport(given: SyncContext, options: BackfillOptions): Promise<BackfillOutcome> {
   const { backfillId: holder, report } = options
   const { start } = given.settings.reports[report]
-  // Not compared with the clock again, which may have been set back since the request.
+  // The request was already compared with the clock. A second check could fail if the clock was set back since.
   checkRange(options, { start, now: options.to })
   const known = await given.warehouse.backfills.book(holder)
   if (known?.state === 'done' || known?.state === 'cancelled') return outcomeOf(given, known)

@@ -117,7 +117,7 @@ interface PreviewBooks {
   readonly basis: BackfillBasis
 }
 
-/** Returns the preview, without windows that were read. Throws USAGE_INVALID and the client's errors. */
+/** Returns the preview, without windows already read. Throws USAGE_INVALID and the client's errors. */
 export async function previewBackfill(context: WalkContext, { books, basis }: PreviewBooks, request: BackfillRequest) {
   const { start } = context.settings.reports[request.report]
   const named = await nameBackfill(request, { books, start, now: context.clock.now() })

@@ -32,7 +32,7 @@ export interface PullAsk {
   readonly fence: Fence
   /** Hash of the settings that affect requests. A worker with other settings refuses the job. */
   readonly question: string
-  /** Long numbers are staged as strings with this prefix, which each warehouse has for itself. */
+  /** Long numbers are staged as strings with this prefix. Each warehouse has its own prefix. */
   readonly numberMark: string
   readonly profile: PagingProfile
 }
@@ -198,7 +198,7 @@ function loadsOf({ settings }: SyncContext, pulled: PulledWindow, folder: string
 
 const discard = (folder: string): Promise<void> => rm(folder, { recursive: true, force: true })
 
-/** Returns a hash of the settings that affect requests and rows: filters may contain names. */
+/** Returns a hash of the settings that affect requests and rows. The hash hides filters, which may contain names. */
 export function settingsHash(settings: Pick<SyncSettings, 'reports' | 'hashKey'>, report: ReportName): string {
   const { pageSize, expand, filters, askCreated } = settings.reports[report]
   const sorted = Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1))

@@ -91,7 +91,7 @@ export class Difference {
     return missingFrom(without, missing)
   }
 
-  /** Reads the spans without their deleted rows, unless `withDeleted` receives all rows. */
+  /** Reads the spans without deleted rows. If `withDeleted` is set, reads all rows and adds them to it. */
   async #slices(
     spans: readonly Span[],
     { withDeleted, rowsExpected }: { readonly withDeleted?: RowSink; readonly rowsExpected?: number } = {},
@@ -121,7 +121,10 @@ type Stamps = Map<RowKey | undefined, readonly string[]>
 const missingFrom = (slices: readonly ProvenSlice[], keys: readonly RowKey[]): readonly RowKey[] =>
   keys.filter((key) => !slices.some((slice) => slice.keys.has(key)))
 
-/** Collects the stamps of rows ([] for a rejected row). Rows of unproven walks stay, because they exist too. */
+/**
+ * Collects the stamps of rows ([] for a rejected row). Keeps rows of walks that were not proven, because the service
+ * has these rows, too.
+ */
 function collectStamps(report: Declaration): RowSink & { readonly stamps: Stamps } {
   const stamps: Stamps = new Map()
   const add = async ({ page }: FetchedPage): Promise<void> => {

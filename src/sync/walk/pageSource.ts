@@ -30,7 +30,7 @@ export interface FetchedPage {
   readonly refusal?: SyncError
 }
 
-/** After this many pages, a run tests once whether the service ignores the lower bound. */
+/** After this many pages, a run tests once whether the service ignores the beginning of the window. */
 const PAGES_BEFORE_TEST = 200
 const NO_ROWS_AT = parseInstant('2199-07-19T03:14:15.926535Z')
 

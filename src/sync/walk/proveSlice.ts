@@ -172,7 +172,7 @@ class SliceReading {
     }
   }
 
-  /** A full last page is read again, because the proof needs a read after the empty page. */
+  /** Reads back to page 1. A full last page is read again, because the proof needs a read after the empty page. */
   async #walkBack(): Promise<void> {
     const { source, slice } = this
     const last = this.#last as FoundPage

@@ -77,7 +77,7 @@ export class PageWalk {
     const { walk } = this
     const last = walk.lastPageByTotal
     const goesOn = () => !untilMoved || !walk.hasMoved
-    // A row that moves to either end then soon appears twice.
+    // Reads pages from both ends in turn, so that a row that moves to either end soon appears twice.
     const fromBothEnds = (n: number): number => (n % 2 === 0 ? n / 2 + 2 : last - (n - 1) / 2)
     const numbers = Array.from({ length: last - 1 }, (_, n) => (untilMoved ? fromBothEnds(n) : n + 2))
     await this.#readAtOnce(numbers, goesOn)
@@ -108,7 +108,9 @@ export class PageWalk {
     })
   }
 
-  /** Returns whether the page repeats the one before. The only row of a page may have moved here instead. */
+  /**
+   * Returns whether the page repeats the page before it. False for pages of one row, because that row may have moved.
+   */
   #repeatsLast({ number, page }: FetchedPage): boolean {
     const last = this.#last
     if (last === undefined || number !== last.number + 1 || page.rowCount === 0) return false
@@ -117,7 +119,9 @@ export class PageWalk {
     return hasSameRows(page, last.page, this.#source.settings.keyed)
   }
 
-  /** Audit entries without keys can look the same on two different pages. */
+  /**
+   * Returns whether a page that looks like the page before is another page. Audit entries without keys can look alike.
+   */
   async #isOtherPage({ page }: FetchedPage): Promise<boolean> {
     const { walk } = this
     const { pages, settings } = this.#source

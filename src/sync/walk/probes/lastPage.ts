@@ -12,7 +12,7 @@ export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
 }
 
-/** How full to plan a load. Events with two modification times can be read twice. */
+/** A load is planned only this full, because events with two modification times may be read twice. */
 const LOAD_SHARE = 0.8
 
 /** `guess`: the page to request first. `stop`: where to cut a span that is too large for one load. */
