@@ -70,7 +70,8 @@ async function numberBySmallPages(read: Read, first: FetchedPage, again: () => P
     if (same === 0 && zeros[1] !== undefined && one.rowCount === 1) return 0
     if (same === 1) return undefined
   }
-  // The shared rows existed the whole time. If pages counted from 0, pages 0 and 1 would have had more of them.
+  // Rows that both reads of the first page returned existed the whole time. If the service counted pages from 0,
+  // page 0 or page 1 would have had more of these rows.
   return first.page.rowCount > rows && sharedRows(first.page, (await again()).page) > rows ? 1 : undefined
 }
 
