@@ -1,4 +1,4 @@
-/** Completes commands in messages, so that users can paste them. */
+/** Adds `npx` and `--config FILE` to the commands in messages if needed, so that users can paste them. */
 import type { Output, Shell } from './shell.ts'
 
 /** Standard output of these commands is data, which must not change. */
@@ -14,7 +14,7 @@ export function withWholeHints(shell: Shell, args: readonly string[]): Shell {
   const at = args.findIndex((each) => /^--config(?:=|$)/.test(each))
   const file = /=(.*)/s.exec(args[at] ?? '')?.[1] ?? args[at + 1] ?? ''
   const config = at < 0 ? '' : ` --config ${/^[\w./@:+-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`}`
-  // For `move`, the file may already name the new warehouse.
+  // Other commands suggest `move` without --config, because the file may already name the new warehouse.
   const withoutConfig = args.includes('move') ? WITHOUT_CONFIG : [...WITHOUT_CONFIG, 'move']
   const complete = (text: string): string =>
     text.replaceAll(COMMAND, (_, name: string) =>

@@ -43,7 +43,7 @@ export function catchSignals({ clock, say, quit }: StopOptions) {
   const onOrphaned = () => onSignal('SIGTERM')
   for (const name of SIGNALS) process.on(name, onSignal)
   if (process.channel !== undefined) process.once('disconnect', onOrphaned)
-  // The channel must not keep the process alive.
+  // The channel to the parent process must not keep this process alive.
   process.channel?.unref()
   const { signal } = aborting
   return {

@@ -8,7 +8,7 @@ import { parseDuration } from './units.ts'
 const EVERY_MS_MIN = 1_000
 /** Node's timers cannot wait longer than 2^31 ms (24.8 days). */
 const EVERY_MS_MAX = 24 * DAY_MS
-/** Instants that are further away would not be exact integers. */
+/** Limits all durations, so that times computed with them remain exact integers. */
 const REACH_MS_MAX = 3_650 * DAY_MS
 
 const DURATION_FORMS = 'such as 500ms, 30s, 5m, 2h or 1d'
@@ -17,7 +17,7 @@ export type Check = (text: string) => string | undefined
 
 export const baseUrlProblem: Check = (text) => addressProblem(text, 'https://reports.example.com', /[?#]/.test(text))
 
-/** Many webhooks have a query in their address. */
+/** Accepts an address with a query (`?…`), because many webhooks have one. */
 export const webhookProblem: Check = (text) => addressProblem(text, 'https://hooks.example.com/tidemark')
 
 /** Returns the bytes of a Standard Webhooks key, or undefined for other text. */
@@ -26,7 +26,7 @@ export function signingKey(secret: string): Buffer | undefined {
   return key.length >= 24 && key.length <= 64 ? key : undefined
 }
 
-/** A Slack webhook's only secret is its address. */
+/** Checks the secret of each kind of receiver. For Slack, the secret is the webhook's address. */
 export const RECEIVER_SECRETS = {
   plain: (key) =>
     signingKey(key)

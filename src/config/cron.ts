@@ -6,7 +6,7 @@ interface Field {
   readonly name: string
   readonly min: number
   readonly max: number
-  /** The parser alone would read the month MON as January. */
+  /** The words that this field may contain. The parser alone would read the month MON as January. */
   readonly words?: RegExp
   readonly range?: string
 }

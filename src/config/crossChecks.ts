@@ -22,7 +22,7 @@ export function* missingSettings(value: unknown, env: Environment): Generator<Fi
       yield { at: REPORTS, problem: `there is no report "${name}"${reportHint(name, reportNames)}` }
 }
 
-/** Finds conflicting settings. With `isMove`, `warehouse` is the new file. */
+/** Finds conflicting settings. For `tidemark move` (`isMove`), the setting `warehouse` is the new file. */
 export function* clashingSettings(raw: RawConfig, { env, folder }: Sources, isMove: boolean): Generator<Finding> {
   const { warehouse, published } = filesOf(raw, folder)
   // A publication would overwrite the warehouse.

@@ -43,7 +43,6 @@ const columns = z
   .record(z.string(), z.enum(['hash', 'drop', 'keep']))
   .describe('column or collection.column, named as in the tables: hash (HMAC-SHA-256), drop, or keep')
 
-/** Audit entries are not audited. */
 const auditableReports = () => reports.filter(({ perRecord }) => perRecord === undefined).map(({ name }) => name)
 
 const entity = () =>

@@ -24,7 +24,7 @@ export interface ResolveContext {
   readonly hashKey: Secret | undefined
   readonly storageKeys: readonly Secret[]
   readonly receivers: readonly ReceiverConfig[]
-  /** Returns the settings that were edited since the start. */
+  /** Returns the names of the settings that were edited after this configuration was read. */
   readonly editedKeys: () => Promise<readonly string[]>
 }
 
@@ -147,7 +147,7 @@ function resolveReport(report: RegisteredReport, raw: RawConfig, onlyReports: re
     keepsHistory: own.history ?? false,
     /** `columns` maps `column` or `collection.column` to `hash`, `drop` or `keep`. */
     privacy: { columns: own.columns ?? {}, excludePayload: own.exclude_payload ?? false },
-    /** A request by modification time could miss rows that were never edited. */
+    /** Also request rows by creation time: modification time alone could miss rows that were never edited. */
     askCreated: created !== undefined && (own.ask_created ?? true),
     /** Example: `{ entityId: 3, follows: 'events' }` audits changed rows of `events`. */
     entities: (own.entities ?? []).map((entity) => ({ entityId: entity.entity_id, follows: entity.follows })),

@@ -58,7 +58,7 @@ export async function readStorageKeys(raw: RawConfig, from: SecretSources): Prom
   const keys = (isStorage(raw.lake_data) ? STORAGE_KEYS : []).map((variable) => {
     const problem = `lake_data needs an access key: set ${variable} or ${variable}_FILE`
     const missing = () => (variable === 'AWS_SESSION_TOKEN' ? undefined : { where: variable, problem })
-    // These keys have no setting in the file.
+    // `path` is empty, because the configuration file has no setting for these keys.
     return readSecret({ name: variable, variable, path: [], check: () => undefined, missing }, raw, from)
   })
   return (await Promise.all(keys)).filter((key) => key !== undefined)

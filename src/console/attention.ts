@@ -55,7 +55,7 @@ const isShared = (kind: Attention['kind']): kind is keyof typeof SHARED => kind 
 const causeOf = ({ report, kind, why, cure }: Finding): string =>
   isShared(kind) ? [kind, ...[why, cure].map((text) => renamed(text, report, '…'))].join('\n') : `${kind} ${report}`
 
-/** `budgets.read` is the name of a permission, so this text stays unchanged. */
+/** Replaces the name of the report, but not in permissions such as `budgets.read`. */
 const renamed = (text: string, report: ReportName, name: string): string =>
   text.replaceAll(new RegExp(`\\b${report}\\b(?!\\.\\w)`, 'g'), name)
 

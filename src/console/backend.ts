@@ -1,4 +1,4 @@
-/** Connects the console to the data. Only the warehouse's owner reads the warehouse itself. */
+/** The console's access to data. The owner reads the warehouse, and other workers read the published copy. */
 import type { ReportName } from '../../schema/index.ts'
 import type { OperationRequest, Reply, RunningRun } from '../operations/contract.ts'
 import type { Caller } from '../operations/engine.ts'

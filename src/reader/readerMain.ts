@@ -39,7 +39,7 @@ function watchMemory(): void {
   systemClock.after(MEMORY_CHECK_MS, watchMemory)
 }
 
-/** Other processes remove folders that were not modified for a day. */
+/** Renews the folder's modification time: other processes remove folders that were not modified for a day. */
 function keepFolder(): void {
   const now = toMillis(systemClock.now()) / SECOND_MS
   utimesSync(folder, now, now)

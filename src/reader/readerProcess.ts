@@ -19,7 +19,7 @@ import { turns } from '../turns.ts'
 const PROGRAM = fileURLToPath(new URL('./readerMain.ts', import.meta.url))
 const MIB = 2 ** 20
 const NODE_MEMORY = 384 * MIB
-/** The kernel's limit also counts memory that V8 reserves and does not use. */
+/** Added to the limit, because the kernel also counts memory that V8 reserves and does not use. */
 const RESERVED_MEMORY = 512 * MIB
 /** Nested statements need a large stack, but each stack counts toward the memory limit. */
 const STACK_KIB = 4_096

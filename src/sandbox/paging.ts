@@ -24,7 +24,7 @@ export function pageOf({ values, total, limits, report }: PageRequest, faults: F
   const size = Math.max(1, Math.min(raised, clamp, limitOf('clamp-silent')))
   const ignored = number === 1 ? undefined : faults.take('ignore-page', report)
   const effective = ignored === undefined ? number : 1
-  // With the fault `short-page`, later pages begin earlier, so that no row is skipped.
+  // With the fault `short-page`, page 2 has fewer rows. Later pages begin earlier, so that no row is skipped.
   const missing = total > size && faults.take('short-page', report) !== undefined ? Math.floor(size / 2) : 0
   const start = (effective - 1) * size - (effective > 2 ? missing : 0)
   const count = effective === 2 ? size - missing : size
@@ -36,7 +36,7 @@ export function pageOf({ values, total, limits, report }: PageRequest, faults: F
     pageSize: Math.min(wantedSize, clamp),
     totalCount: Math.max(0, total + (faults.takeNumber('total-lies', report) ?? 0)),
     isPartial: total > size,
-    /** True if the page begins after the last row or exceeds the fault `cap`. */
+    /** True if the page begins after the last row, or reaches past the row limit of the fault `cap`. */
     isBeyond: (start > 0 && start >= total) || start + count > cap,
   }
 }

@@ -4,7 +4,7 @@ import { parseInstant, type Instant } from '../instant.ts'
 /** Ticks since 2020, because ticks since 1970 would exceed 2^53. */
 export type Ticks = number
 
-/** No window contains a row that was never edited. */
+/** The modification time of a row that was never edited. No window contains this time. */
 export const NEVER: Ticks = Number.NEGATIVE_INFINITY
 
 export const TICKS_PER_MS = 10_000

@@ -32,7 +32,7 @@ export interface RowRequest {
   readonly flags?: readonly string[]
 }
 
-/** Cumulative percentages. Example: 22 % of the changes are `editChild`. */
+/** Random changes with cumulative percentages. Example: 62 − 40 = 22 % of the changes are `editChild`. */
 const TICK_SHARES = [
   ['edit', 40],
   ['editChild', 62],

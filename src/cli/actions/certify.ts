@@ -1,4 +1,4 @@
-/** `tidemark certify`: tests declarations against the sandbox or the service, and prints which claims are true. */
+/** `tidemark certify`: tests report declarations against the sandbox or the service, and prints the results. */
 import { isOwnReport, isPerRecord, isReportName, type ReportName, reportOf, reports } from '../../../schema/index.ts'
 import type { Config } from '../../config/config.ts'
 import { loadOwnReports } from '../../config/ownReports.ts'

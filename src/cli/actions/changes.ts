@@ -53,7 +53,7 @@ export const changes: Action<ChangesOptions> = async (shell, options, names) => 
   }
 }
 
-/** Throws for an added report, because its older changes would be lost. */
+/** Throws if the cursor file does not name a report: the cursor would skip the older changes of this report. */
 async function storedCursor(file: string, reports: readonly string[]): Promise<Cursor> {
   const [cursor = '', ...stored] = (await readFile(file, 'utf8')).trim().split(' ')
   const added = reports.filter((report) => !stored.includes(report))

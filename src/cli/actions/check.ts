@@ -86,7 +86,7 @@ async function checkReports(config: Config): Promise<Finding[]> {
     const found = late === 0 ? 'no run noticed a late row' : 'it is enough for the rows that came late'
     return [ok('overlap', found), ...requests]
   } catch (error) {
-    // `checkWarehouse` has already reported the expected errors.
+    // `checkWarehouse` has already reported every error except UNEXPECTED.
     return asSyncError(error).code === 'UNEXPECTED'
       ? [warn('overlap', asSyncError(error).message, 'Look at the line of the warehouse.')]
       : []

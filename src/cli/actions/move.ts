@@ -60,7 +60,7 @@ ${lines.join('')}Then run "tidemark check". The old warehouse is unchanged: keep
 }
 
 const placeOf = ({ warehouse, lake }: Config): string => (lake === undefined ? warehouse : lakeName(lake))
-/** A link to the source must not look like another warehouse. */
+/** Follows links, so that a link to the source is not taken for another warehouse. */
 const realOf = (config: Config): string => attempt(() => realpathSync(placeOf(config)), placeOf(config))
 
 async function fill({ err, stop }: Shell, { from, movedFrom, snapshot }: Source, target: Config) {
@@ -76,7 +76,7 @@ async function fill({ err, stop }: Shell, { from, movedFrom, snapshot }: Source,
   })
 }
 
-/** The usual cure, to run a sync, is wrong for the target. */
+/** Replaces the usual cure of the error (run a sync), which is wrong for a new warehouse. */
 const targetError = (lake: LakePlace | undefined) => (thrown: unknown) => {
   const { code, message } = asSyncError(thrown)
   const isWrong = code === 'WAREHOUSE_MISSING' || code === 'WAREHOUSE_CORRUPT'

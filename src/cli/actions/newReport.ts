@@ -128,7 +128,7 @@ function guessesFrom({ name: report, fields, rows }: SeenReport) {
     const own = isCollection ? `${report}__${column}` : column
     const values = rows.flatMap((row) => (Object.hasOwn(row, name) && (row[name] ?? '') !== '' ? [row[name]] : []))
     const share = `${grouped(values.length)} of ${counted(rows.length, 'row')}`
-    // The flag's value fills the system column `is_deleted`.
+    // Only a boolean field may be named `is_deleted`, because it fills the system column of this name.
     const isFree = !taken.has(own) || (own === 'is_deleted' && word === 'boolean')
     if (word === undefined || !isFree || !FIELD_NAME.test(name) || !COLUMN_NAME.test(column)) {
       const shown = JSON.stringify(name).replaceAll(/[\p{C}\p{Z}]/gu, ' ')

@@ -34,7 +34,7 @@ export const query: Action<QueryOptions, string> = async (shell, options, sql) =
   return 0
 }
 
-/** Returns 0 without an error, because readers need no access to the warehouse. */
+/** Returns 0 if the file cannot be read: users of `query` need no access to the warehouse. */
 const timeOf = (file: string): number => attempt(() => statSync(file).mtimeMs, 0)
 
 async function warnOfOldCopy({ err }: Shell, { config }: CommandOptions): Promise<void> {

@@ -59,7 +59,7 @@ async function unownedText(shell: Shell, config: Config): Promise<string> {
     return `No worker owns the warehouse, ${NO_WORKER}\nThere run ${running.join(' and ')}. ${STARTING}\n`
   const silent = await heartbeatAgeMs(config.warehouse, shell.clock)
   if (silent === undefined || silent >= HEARTBEAT_AGE_MS_MAX) return `No worker runs, ${NO_WORKER}\n`
-  // The worker was killed, or it lacks the role `load`.
+  // The heartbeat is recent, but no worker is the owner: the worker was killed, or it lacks the role `load`.
   const lived = `A worker on this machine showed ${Math.round(silent / 1_000)} s ago that it lives`
   return `${lived}, but none owns the warehouse, ${NO_WORKER}\n${STARTING}\n`
 }

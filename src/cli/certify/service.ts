@@ -17,7 +17,7 @@ import { counted, duration, grouped, timeText } from '../layout.ts'
 export const REQUESTS_MAX = 60
 /** Leaves the rest of `REQUESTS_MAX` for the other checks. */
 const PAGES_IN_ORDER_MAX = 20
-/** If an edit is hidden for longer, the row's time is probably wrong. */
+/** If the service hides an edit for longer than this, the advice is a longer overlap, not a longer settle. */
 const LAG_MS_MAX = 30 * MINUTE_MS
 
 type Survey = Awaited<ReturnType<typeof surveyOf>>
@@ -216,7 +216,7 @@ const QUESTIONS: Readonly<Record<string, (survey: Survey) => Answer | Promise<An
 
 /** Returns how long (ms) the service hid each edit that the first read missed. */
 async function hiddenTimes({ pages, question, read }: Survey): Promise<readonly number[]> {
-  // An edited row can be on any page.
+  // Reads all pages again, because an edited row can move to another page.
   const reread = await Array.fromAsync(read, ({ number }) => pages.readLaterPage(question, number))
   const again = new Map(reread.flatMap((each) => timesOf(pages, each)))
   return read.flatMap((each) =>

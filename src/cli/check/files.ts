@@ -59,7 +59,7 @@ async function checkLake(config: Config, lake: LakePlace): Promise<Finding> {
   }
 }
 
-/** Returns, for example, `8`, or for a lake `8, DuckLake format 1.0, DuckDB v1.5.5`. */
+/** Returns the version of the tables. Example for a lake: `8, DuckLake format 1.0, DuckDB v1.5.5`. */
 async function layoutOf(config: Config): Promise<string> {
   await using database = await openWarehouseToRead(config)
   const format = `', DuckLake format ', (SELECT value FROM lake.options() WHERE option_name = 'version'), ', DuckDB ', version()`
@@ -176,7 +176,7 @@ export async function checkDisk(config: Config): Promise<Finding> {
 interface DiskSpace {
   readonly free: number
   readonly size: number
-  /** Undefined in the first `GROWTH_DAYS` days, because the first read would inflate it. */
+  /** Undefined in the first `GROWTH_DAYS` days, because the first read of all rows is not the usual growth. */
   readonly bytesPerDay: number | undefined
 }
 

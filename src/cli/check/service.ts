@@ -63,7 +63,7 @@ async function checkReport(context: CheckContext, report: ReportName): Promise<F
   try {
     const pages = pagesOf(context, report)
     const question = questionOf(pages.report, context)
-    // Requests one row first, because the permission may be missing.
+    // Requests one row before a whole page, so that a missing permission costs only a small request.
     await pages.readFirst(question, 1)
     const { page } = await pages.read(question, 1)
     const clamped = await clampOf(pages, question, page)
@@ -117,7 +117,7 @@ export async function clampOf(pages: PageSource, question: Question, page: Scann
   if (page.rowCount === 0 || page.rowCount >= pages.pageSize) return undefined
   if (totalCount !== undefined) return totalCount > page.rowCount ? page.rowCount : undefined
   if (pages.report.answer === 'envelope') return undefined
-  // Page 1 was full if page 2 has new rows.
+  // If page 2 has new rows, page 1 was full, so the service returns fewer rows per page than requested.
   const seen = new Set(page.keys)
   const second = await pages.readLaterPage(question, 2)
   return second.page.keys.some((key) => !seen.has(key)) ? page.rowCount : undefined

@@ -84,7 +84,7 @@ export function addReadRoutes(api: Api, options: ReadOptions): void {
 }
 
 const WAITS_MAX = 20
-/** Each open feed keeps a published copy open. */
+/** Limits the copies that are kept open: each feed of `/api/changes` keeps one published copy. */
 const FEEDS_MAX = 4
 /** A client of `/api/changes` that reads nothing for this long is disconnected. */
 const STALL_MS_MAX = 60_000

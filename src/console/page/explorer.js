@@ -20,7 +20,7 @@ let kept = { path: '', untilMs: 0, content: /** @type {Content} */ (undefined) }
 
 const draft = {
   sql: 'SELECT report, mark, lag, rows, deletes_visible FROM tidemark.freshness',
-  /** The statement of the last link. A refresh keeps the user's edits. @type {string | null} */
+  /** The statement of the last link. If it has not changed, a redraw keeps the user's edits. @type {string | null} */
   linked: null,
   note: /** @type {Content} */ (''),
   result: /** @type {Content} */ (''),

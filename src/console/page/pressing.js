@@ -32,7 +32,7 @@ const endIn = (ms) => cancelTimer !== undefined && hold(ms)
 
 const CAPTURE = { capture: true }
 addEventListener('pointerdown', () => hold(PRESS_MS_MAX), CAPTURE)
-// Other keys click on press, not on release.
+// Only the space bar clicks when it is released. Other keys click when they are pressed.
 addEventListener('keydown', ({ key, repeat }) => key === ' ' && !repeat && hold(PRESS_MS_MAX), CAPTURE)
 // A mouse clicks on release. A tap clicks a few milliseconds later.
 addEventListener('pointerup', ({ pointerType }) => endIn(pointerType === 'mouse' ? 0 : TAP_MS_MAX), CAPTURE)

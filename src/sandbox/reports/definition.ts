@@ -12,7 +12,7 @@ export interface Endpoint {
   readonly required?: readonly string[]
   /** Maps parameter names of a declaration to those of the specification. */
   readonly renames?: Readonly<Record<string, string>>
-  /** Names that differ from those of the specification (§2). */
+  /** The names for paging in requests and responses, if they differ from the specification (§2). */
   readonly pages?: { readonly number: string; readonly size: string; readonly items: string; readonly total: string }
 }
 
