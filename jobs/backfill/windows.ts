@@ -86,7 +86,7 @@ async function withdrawJob(queue: Queue<WindowJob>, jobId: string): Promise<void
   await queue.remove(jobId)
 }
 
-/** An unreachable store must not fail a window. */
+/** Waits while the store is unreachable, so that a lost connection does not fail a window. */
 async function onceReachable<T>(ask: () => Promise<T>, { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>) {
   for (;;) {
     try {

@@ -96,7 +96,7 @@ export interface MetricsOptions {
 export type Books = () => Promise<readonly BookFigures[]>
 export type Depths = () => Promise<Readonly<Record<string, Readonly<Record<string, number>>>>>
 
-/** Prometheus waits only 10 s for the whole response. */
+/** Limits the time for reading figures, because Prometheus waits only 10 s for the whole response. */
 const READ_MS_MAX = 3_000
 const LOOP_RESOLUTION_MS = 100
 const NANOS_PER_SECOND = 1e9
@@ -244,7 +244,7 @@ function countRun({ runs, runSeconds, rows, pages, errors }: Meters, work: Subje
 const TOKEN_FAILURES = ['400', '401', '403', '422', '429', '500', '502', '503', '504']
 const NO_ANSWER = ['SERVICE_UNREACHABLE', 'SERVICE_TIMEOUT']
 
-/** Without an initial 0, Prometheus would miss the first increase of a counter. */
+/** Sets each counter to 0. Otherwise Prometheus would miss its first increase. */
 function beginAtZero(meters: Meters, { reports }: MetricsOptions['config']): void {
   const { enabled, runs, errors, requests, tokenRequests, notices } = meters
   for (const report of reportNames) {

@@ -46,7 +46,7 @@ function brakeCondition({ report, brake: message }: BookFigures): Condition[] {
   return [{ key: `brake ${report}`, event: 'brake.pulled', report, code: 'MASS_DELETE_STOPPED', message, cure }]
 }
 
-/** Reports with modification times need no notice, because later windows find late rows. */
+/** Reports missed late rows. Not for reports with modification times, because later windows find such rows. */
 function lateCondition(figures: BookFigures, { reports }: WatchedState): Condition[] {
   const { report, lateRows, largestLatenessMs = 0 } = figures
   const overlap = advisedOverlap(largestLatenessMs, reports[report].overlapMs)

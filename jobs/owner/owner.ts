@@ -32,7 +32,7 @@ export interface OwnerOptions {
   readonly onWarehouseBroken: () => void
 }
 
-/** More runs at once would need more memory. */
+/** How many runs a worker executes at the same time. More would need more memory. */
 const RUNS_AT_ONCE = 3
 const BACKFILLS_AT_ONCE = 2
 const WINDOWS_AT_ONCE = 6

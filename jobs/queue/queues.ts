@@ -58,5 +58,5 @@ export const JOB_OPTIONS = {
   control: { attempts: 1 },
 } as const satisfies Record<QueueName, JobsOptions>
 
-/** A larger difference means that a clock is wrong. */
+/** If the clocks of two machines differ by more than this, one of the clocks is wrong. */
 export const CLOCKS_APART_MS_MAX = 5 * MINUTE_MS

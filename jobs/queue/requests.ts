@@ -98,7 +98,7 @@ export class Requests {
     return jobs.filter((job: Job | undefined) => job !== undefined)
   }
 
-  /** Some of these jobs may belong to a process that has died. */
+  /** Returns waiting and active jobs. An active job may belong to a process that has died. */
   async underWay(queue: QueueName): Promise<Job[]> {
     return [...(await this.waiting(queue)), ...(await this.queue(queue).getActive())]
   }

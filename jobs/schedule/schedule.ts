@@ -40,7 +40,7 @@ export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Sch
   return [...togetherAtOnce(ofReports), ...HOUSEKEEPING]
 }
 
-/** Each tick costs the queue several statements, so reports share ticks. */
+/** Lets reports with the same times share a tick, because each tick costs the queue several statements. */
 function togetherAtOnce(schedulers: readonly ReportScheduler[]): readonly Scheduler[] {
   const groups = Map.groupBy(schedulers, ({ repeat, tick }) => JSON.stringify([tick.work, repeat]))
   return [...groups.values()].flatMap(([first, ...rest]) => {
@@ -89,7 +89,7 @@ export function schedulersIn(queue: Queue<Tick>, config: Pick<Config, 'reports'>
   }
 }
 
-/** A wrong clock can put the next tick too far into the future. */
+/** Returns whether the next tick is too far in the future. A wrong clock can cause this. */
 function waitsTooLong(repeat: Scheduler['repeat'], next: number | undefined, nowMs: number): boolean {
   const latest = 'every' in repeat ? nowMs + repeat.every : (getNextMillis(nowMs, repeat) ?? Infinity)
   return next !== undefined && next > latest + CLOCKS_APART_MS_MAX

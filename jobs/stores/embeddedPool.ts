@@ -13,7 +13,7 @@ import { SyncError } from '../../src/errors.ts'
 import { makePrivateFolder, ownFileRefused } from '../../src/folders.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
 
-/** PGlite does not run VACUUM by itself, so its files would keep growing. */
+/** How often VACUUM runs. PGlite does not start it by itself, so its files would keep growing. */
 const MAINTENANCE_EVERY_MS = 30 * MINUTE_MS
 /** The default of `shared_buffers` needs four times as much memory. */
 const SIZES = ['shared_buffers=16MB', 'min_wal_size=32MB', 'max_wal_size=64MB']
@@ -38,7 +38,7 @@ export interface EmbeddedSettings {
   readonly onError: (error: unknown) => void
 }
 
-/** PGlite creates files that every user can read. */
+/** Closes the folder to other users, because PGlite creates files that every user can read. */
 async function closeToOthers(directory: string): Promise<void> {
   makePrivateFolder(directory)
   // PGlite reports missing permissions only as "[object Object]".
@@ -137,7 +137,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     return (await this.#database.exec(text)).at(-1) as Results<Result> | undefined
   }
 
-  /** PGlite's own `query` would parse the same text again each time. */
+  /** Executes a prepared statement. PGlite's own `query` would parse the same text again each time. */
   async #executePrepared<Result>(text: string, values: readonly unknown[]): Promise<Results<Result> | undefined> {
     const { parsers, serializers } = this.#database
     const { parse: prepare, describe, bind, execute, sync } = protocol.serialize
@@ -182,7 +182,7 @@ class Session extends EventEmitter implements PgPoolClient {
     return this.#pool.run<Result>(text, values, this)
   }
 
-  /** An open transaction would make all other sessions wait forever. */
+  /** Rolls back an open transaction, which would make all other sessions wait forever. */
   release(): void {
     this.removeAllListeners()
     this.#pool.leave(this).catch((error: unknown) => this.#pool.emit('error', error))

@@ -11,7 +11,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { MINUTE_MS } from '../../src/instant.ts'
 import { folderRefused, ownFileRefused, makeFolder } from '../../src/folders.ts'
 
-/** PGlite's write-ahead log grows by 16 MiB at a time. */
+/** Free disk space that the store needs, because PGlite's write-ahead log grows by 16 MiB at a time. */
 const FREE_BYTES_MIN = 16 * 1_048_576
 /** A new job wakes its worker, so workers look for jobs only every 60 s. */
 const WORKER_OPTIONS = { drainDelay: 60, stalledInterval: MINUTE_MS }
@@ -118,5 +118,5 @@ function lockIn(directory: string): Disposable {
   return { [Symbol.dispose]: () => lock.close() }
 }
 
-/** Some file systems do not support permissions. */
+/** Ignores errors, because some file systems do not support permissions. */
 const closeToOthers = (file: string): void => attempt(() => chmodSync(file, 0o600), undefined)

@@ -9,10 +9,10 @@ import { ProblemLog, unreachableError } from './problemLog.ts'
 const CONNECT_MS = 5_000
 const RECONNECT_MS_MIN = 50
 const RECONNECT_MS_MAX = 2_000
-/** A frozen server does not close its connections. */
+/** A command fails after this time, because a frozen server does not close its connections. */
 const ANSWER_MS = 15_000
 
-/** Ended jobs use the memory of Redis. */
+/** How many ended jobs a queue keeps, because they use the memory of Redis. */
 const ENDED_MAX = 1_000
 
 const SHARED = {
@@ -61,7 +61,7 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
   })
 }
 
-/** Redis lists the workers of all its databases. */
+/** Keeps only workers of one database, because Redis lists the workers of all its databases. */
 const isInDatabaseOf =
   ({ options }: Redis) =>
   ({ db }: Readonly<Record<string, string | undefined>>): boolean =>
@@ -183,5 +183,5 @@ function redisValues(redis: Redis, prefix: string): SharedValues {
   }
 }
 
-/** Redis accepts only positive integers. */
+/** Rounds a time up, because Redis accepts only positive integers. */
 const whole = (ms: number): number => Math.max(1, Math.ceil(ms))

@@ -25,7 +25,7 @@ export interface SharedValues {
   prolong(name: string, ms: number): Promise<void>
 }
 
-/** A process whose event loop is blocked cannot renew the lease. */
+/** Long enough for a process whose event loop is blocked for some seconds and cannot renew the lease. */
 const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3
 const POLLS_PER_LEASE = 50

@@ -45,7 +45,7 @@ export async function prepareTables(pool: PgPool, schema: string): Promise<void>
 }
 
 const TABLE = 'tidemark_shelf'
-/** PostgreSQL's `now()` is the start of the transaction. */
+/** Adds a time to the present. PostgreSQL's `now()` would be the start of the transaction. */
 const fromNow = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`
 
 const VALUES_TABLE = `CREATE TABLE IF NOT EXISTS ${TABLE} (

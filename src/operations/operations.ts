@@ -100,7 +100,7 @@ const cancel: Operation<'cancel'> = async (engine, { id }) => {
   })
 }
 
-/** Only one caller at a time can load rejected rows again. */
+/** Loads rejected rows again. Only one caller at a time can do so. */
 const retry: Operation<'retry-rejected'> = (engine, { reports }, { signal }) =>
   engine.inTurn(async () => {
     const retried: RetriedReport[] = []

@@ -7,7 +7,7 @@ import { openNewest } from '../wiring/published.ts'
 import type { AnswerOf } from './contract.ts'
 import { findWorker } from './worker.ts'
 
-/** A busy worker may not answer in time. Then the published copy is read. */
+/** If a busy worker does not answer within this time, the published copy is read. */
 const WORKER_MS_MAX = 5_000
 
 /** The state that a worker returns, with its runs and queues. */

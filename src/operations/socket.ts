@@ -16,7 +16,7 @@ import { notUnderstood, OperationEvent, problemOf, Reply, SentRequest, workerLos
 import type { Caller } from './engine.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
-/** A socket's path can have at most 104 bytes (macOS) or 108 bytes (Linux), including the final zero byte. */
+/** The path of a socket can have at most 104 bytes (macOS) or 108 bytes (Linux), including the final zero byte. */
 const PATH_BYTES_MAX = 103
 
 /** Returns a path next to the warehouse or, if this path is too long, in the temporary folder. */

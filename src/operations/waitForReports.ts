@@ -89,7 +89,7 @@ export function readinessOf(standing: Standing, until: Instant): Readiness {
   return { report, mark, state: isBlocked ? 'blocked' : 'late', reason: more ? `${missing}; ${more}` : missing }
 }
 
-/** Times have the same format and length, so they can be compared as text. */
+/** Compares times as text, because all of them have the same format and length. */
 function missingBefore({ mark, coverage }: Standing, until: string): string | undefined {
   if (mark === null) return 'it was never read to its end'
   if (mark < until) return `it is complete only up to ${mark}`

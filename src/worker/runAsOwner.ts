@@ -105,7 +105,7 @@ async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: A
   }
 }
 
-/** Only one worker of a lake does housekeeping and sends messages. */
+/** Lets only one worker of a lake do housekeeping and send messages. */
 async function leadAlone(
   { store, clock }: OwnerContext,
   request: LeaseRequest,

@@ -9,7 +9,7 @@ import { remakeHistoryView } from '../tables/versions.ts'
 
 /** The name under which the warehouse to move is attached. */
 export const SOURCE = 'moved'
-/** Each warehouse has its own layout and settings. */
+/** These tables are not copied: each warehouse has its own layout and settings. */
 const OWN_TABLES = ['"tidemark"."layout"', '"tidemark"."settings"']
 
 export interface MovedTable {

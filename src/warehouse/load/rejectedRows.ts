@@ -66,7 +66,7 @@ async function recordRejected(sql: Sql, { input, report, rules: { excludePayload
       WHERE r.report = ${text(report.name)} AND r.scope = f.scope AND r.row::VARCHAR = f.row)`)
 }
 
-/** A reason is outdated once the service has deleted or restored the row. */
+/** Removes a rejected row whose reason is outdated, because the service has deleted or restored the row since. */
 const dropOutdatedReasonsSql = (report: Declaration): string => `
   DELETE FROM tidemark.rejected_rows WHERE rowid IN (
     SELECT r.rowid FROM tidemark.rejected_rows r JOIN refusals f ON f.scope = r.scope AND f.row = r.row::VARCHAR

@@ -18,7 +18,7 @@ export interface ResetRequest {
   readonly serviceNow: Instant
 }
 
-/** An emptied report has no entries in these tables. */
+/** Emptying a report also removes its entries in these tables. */
 const BOOKS_OF_ROWS =
   'marks windows covered coverage absences creations countings followed skipped_records misfits rejected_rows'
 

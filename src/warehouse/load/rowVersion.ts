@@ -52,7 +52,7 @@ function newestOfKeySql({ report, table, rules: { settleMs } }: Reading, columns
     GROUP BY ${key}`
 }
 
-/** A row can't be modified after it was observed, so its stamp is wrong. */
+/** Returns whether the modification time is wrong: no row can be modified after it was observed. */
 function isStampedAhead(report: Declaration, columns: readonly string[], names: RowNames): string {
   const stamp = stampSql(report, names.alias, columns)
   return stamp === undefined ? 'false' : `coalesce(${stamp} > ${observableUntil(names)}, false)`

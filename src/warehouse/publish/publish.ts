@@ -19,7 +19,7 @@ import { otherSource, recordSource } from './copySource.ts'
 import { commentForReaders } from './publishComments.ts'
 
 const COPY_PROGRAM = fileURLToPath(new URL('./copyFile.js', import.meta.url))
-/** Even a slow disk copies several gigabytes in this time. */
+/** A copy fails after this time. Even a slow disk copies several gigabytes in it. */
 const COPY_MS_MAX = 30 * MINUTE_MS
 const READER_MEMORY = '256MB'
 

@@ -62,7 +62,7 @@ async function columnsToEmpty(
   return { sets: [...emptied, '_row_hash'].map((column) => `${column} = NULL`), toText }
 }
 
-/** A rule with a numbered column, such as `name_2`, would remove nothing. */
+/** Rejects a rule with a numbered column such as `name_2`, because the rule would remove nothing. */
 function rejectNumberedColumn(
   column: Pick<DiscoveredColumn, 'name' | 'field'>,
   { prefix, names }: { readonly prefix: string; readonly names: readonly string[] },
