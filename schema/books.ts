@@ -1,4 +1,4 @@
-/** Comments on columns of schema `tidemark`. Migrations contain exceptions for single tables. */
+/** Comments on the columns of schema `tidemark`. A comment that a migration sets replaces the one in this list. */
 export const BOOK_COLUMNS: Readonly<Record<string, string>> = {
   applied_at: 'When this layout was applied to this warehouse',
   asked: 'The request: start, filters, flags of collections and currencies',

@@ -57,7 +57,7 @@ interface BackfillNamesOptions {
 
 /** Returns a function that finds the backfill of a request, or creates one. */
 export function openBackfillNames({ books, requests, clock, startOf }: BackfillNamesOptions) {
-  /** The queue may not contain these jobs yet. */
+  /** Backfills of requests that are being handled. Their jobs may not be in the queue yet. */
   const jobsInProgress = new Set<BackfillJob>()
   const inTurn = turns()
 
@@ -81,7 +81,7 @@ export function openBackfillNames({ books, requests, clock, startOf }: BackfillN
 
   /** Throws USAGE_INVALID for an impossible range. */
   return async <T>(requested: readonly BackfillRequest[], work: (named: BackfillJobs) => Promise<T>): Promise<T> => {
-    // A request must find the backfills of earlier requests.
+    // One request after another, so that two requests for the same range find the same backfill.
     const named = await inTurn(() => findOrCreate(requested))
     return work(named).finally(() => named.forEach((job) => jobsInProgress.delete(job)))
   }

@@ -62,7 +62,7 @@ export function pullThroughQueue({ context, requests }: { context: SyncContext; 
     try {
       for (let poll = 1; ; poll += 1) {
         await clock.sleep(POLL_EVERY_MS, signal)
-        // Reads the state before the job, so that a completed job contains its result.
+        // In the other order, the job could complete between the two reads, and `job` would have no result.
         const state = await reach(() => queue.getJobState(jobId))
         const job = await reach(() => queue.getJob(jobId))
         if (job === undefined) throw lostWindowError(ask)
@@ -70,7 +70,7 @@ export function pullThroughQueue({ context, requests }: { context: SyncContext; 
           return await readPulled(settings.staging, WindowResult.parse(job.returnvalue).directory)
         if (state === 'failed') throw errorOfReason(job.failedReason)
         if (poll % POLLS_PER_PULLER_COUNT !== 0 || (await hasPullers())) continue
-        // A dead process may still have the lock of the job.
+        // A process that has died may still have the lock of the job, so that the job cannot be removed.
         await withdrawJob(queue, jobId).catch(() => undefined)
         return await here(ask, signal)
       }
@@ -86,7 +86,6 @@ async function withdrawJob(queue: Queue<WindowJob>, jobId: string): Promise<void
   await queue.remove(jobId)
 }
 
-/** Waits while the store is unreachable, so that a lost connection does not fail a window. */
 async function onceReachable<T>(ask: () => Promise<T>, { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>) {
   for (;;) {
     try {

@@ -60,7 +60,7 @@ export function createMeters(registry: Registry) {
         'All rows that the service showed as modified until this time are stored',
         ({ mark }) => unixSeconds(mark),
       ),
-      // The mark of an audit report is old when no record changes.
+      // Audit reports have no lag: their mark moves only when a record changes.
       ofReport('lag_seconds', 'How far the mark is behind now', ({ report, mark }, nowS) =>
         mark === undefined || isPerRecord(report) ? undefined : Math.max(0, nowS - mark / MICROS_PER_SECOND),
       ),

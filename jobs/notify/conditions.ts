@@ -7,7 +7,6 @@ import type { BookFigures } from '../../src/warehouse/books/bookFigures.ts'
 import type { Failures, Message } from './memory.ts'
 
 export interface Condition extends Pick<Message, 'event' | 'report' | 'code' | 'message' | 'cure'> {
-  /** Example: `paused events`. */
   readonly key: string
 }
 
@@ -46,7 +45,7 @@ function brakeCondition({ report, brake: message }: BookFigures): Condition[] {
   return [{ key: `brake ${report}`, event: 'brake.pulled', report, code: 'MASS_DELETE_STOPPED', message, cure }]
 }
 
-/** Reports missed late rows. Not for reports with modification times, because later windows find such rows. */
+/** Skips reports whose rows have a modification time, because later windows find their late rows. */
 function lateCondition(figures: BookFigures, { reports }: WatchedState): Condition[] {
   const { report, lateRows, largestLatenessMs = 0 } = figures
   const overlap = advisedOverlap(largestLatenessMs, reports[report].overlapMs)

@@ -106,7 +106,6 @@ export class Deliveries {
       const { since = formatInstant(clock.now()), tries = 0 } = state.failing ?? {}
       state.failing = { since, tries: tries + 1, why: asSyncError(error).message }
       log.warn({ receiver: name, ...state.failing }, `${name} did not accept a message; it is sent again`)
-      // The operator may have replaced the file of the secret.
       await secret.readAgain()
       throw error
     } finally {
@@ -157,7 +156,7 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.name : 'unknown'
 }
 
-/** Signs the format `plain` as Standard Webhooks does. */
+/** Messages in the format `plain` are signed as the specification Standard Webhooks requires. */
 function requestOf({ format, webhook, secret }: ReceiverConfig, message: Message, unixS: number) {
   const revealed = secret.reveal()
   const body = JSON.stringify(BODIES[format](message, revealed))

@@ -25,10 +25,10 @@ export interface HousekeepingOptions {
 
 const JOBS_KEPT_MS = { completed: HOUR_MS, failed: 7 * 24 * HOUR_MS }
 const JOBS_REMOVED_MAX = 10_000
-/** A window whose files were deleted is pulled again. */
+/** Staged files are deleted after this time. If their window is still needed, it is pulled again. */
 const STAGED_KEPT_MS = 24 * HOUR_MS
 
-/** Example: after a publication of 10 s, the next one waits 30 s. */
+/** After a publication, the next one waits this many times as long as the publication took. */
 const PUBLISH_REST = 3
 
 /** Runs that changed no rows request a publication at most this often. */

@@ -81,7 +81,7 @@ export class Owner {
     })
   }
 
-  /** The lease keeps incremental runs from starting at the same time. */
+  /** A reconcile begins with an incremental run, which needs the same lease as other incremental runs. */
   #runIncrementalFirst(task: Task<ReconcileJob>, context: SyncContext) {
     const { report } = task.data
     const lease = { ...this.#lease(task, `incremental ${report}`), runKey: 'reconcile' }

@@ -10,7 +10,7 @@ import { type EndedRun, RUN_KINDS, type RunningRun, type Runs } from '../runs/ru
 import type { SharedValues } from '../stores/sharedTokens.ts'
 
 const LOOK_EVERY_MS = 1_000
-/** How long a cancellation is stored, because the cancelled run may start again on another worker. */
+/** How long a request to cancel a run is stored, in case the run starts again on another worker. */
 const CANCEL_KEPT_MS = MINUTE_MS
 
 export const attemptOf = ({ id, attemptsStarted }: Job): string => `${id} ${attemptsStarted}`

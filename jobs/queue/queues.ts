@@ -46,7 +46,7 @@ export type NoticesJob = z.infer<typeof NoticesJob>
 const TRIES = { attempts: 6, backoff: { type: 'custom' } } as const satisfies JobsOptions
 
 export const JOB_OPTIONS = {
-  // Otherwise all ticks would belong to one endless trace.
+  // Each tick begins a trace of its own. Otherwise all ticks would belong to one endless trace.
   ticks: { attempts: 3, backoff: { type: 'custom' }, telemetry: { omitContext: true } },
   incremental: TRIES,
   reconcile: TRIES,
@@ -58,5 +58,5 @@ export const JOB_OPTIONS = {
   control: { attempts: 1 },
 } as const satisfies Record<QueueName, JobsOptions>
 
-/** If the clocks of two machines differ by more than this, one of the clocks is wrong. */
+/** The clocks of two machines may differ by this much. A larger difference means that one of them is wrong. */
 export const CLOCKS_APART_MS_MAX = 5 * MINUTE_MS

@@ -125,7 +125,7 @@ export class Requests {
   async promoteMisdated(nowMs: number): Promise<number> {
     let promoted = 0
     for (const name of QUEUES) {
-      // The function `schedulersIn` corrects ticks.
+      // Ticks with a wrong time are corrected by `schedulersIn`.
       const delayed = name === 'ticks' ? [] : await this.queue(name).getDelayed()
       for (const job of delayed) {
         const putOffMs = Math.max(job.timestamp, job.processedOn ?? 0)

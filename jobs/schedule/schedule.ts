@@ -49,10 +49,10 @@ function togetherAtOnce(schedulers: readonly ReportScheduler[]): readonly Schedu
   })
 }
 
-/** Runs that begin together wake the process only once. */
+/** Start times are rounded down to multiples of this, so that one wake-up of the process starts several runs. */
 const TOGETHER_MS = 10_000
 
-/** Example: a share of 0.5 and an interval of 10 min mean minutes 5, 15 and 25. */
+/** `share` spreads the reports over an interval. Example: every 10 min, a share of 0.5 means minutes 5, 15 and 25. */
 function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Scheduler['repeat'] {
   const { every, everyMs } = rhythm
   // BullMQ runs a scheduler with an offset of 0 immediately.

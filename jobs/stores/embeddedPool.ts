@@ -113,7 +113,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
   }
 
   async run<Result>(text: string, values: readonly unknown[] = [], session?: Session): Promise<PgQueryResult<Result>> {
-    // Otherwise a worker that polls in a loop could not be stopped.
+    // Lets other code run first. Otherwise a worker that polls in a loop could not be stopped.
     await nextTurn()
     while (this.#transactionOwner !== undefined && this.#transactionOwner !== session) {
       await new Promise<void>((resume) => this.#waiting.push(resume))
@@ -182,7 +182,7 @@ class Session extends EventEmitter implements PgPoolClient {
     return this.#pool.run<Result>(text, values, this)
   }
 
-  /** Rolls back an open transaction, which would make all other sessions wait forever. */
+  /** Rolls back an open transaction, for which all other sessions would wait forever. */
   release(): void {
     this.removeAllListeners()
     this.#pool.leave(this).catch((error: unknown) => this.#pool.emit('error', error))

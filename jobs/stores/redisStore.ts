@@ -9,10 +9,10 @@ import { ProblemLog, unreachableError } from './problemLog.ts'
 const CONNECT_MS = 5_000
 const RECONNECT_MS_MIN = 50
 const RECONNECT_MS_MAX = 2_000
-/** A command fails after this time, because a frozen server does not close its connections. */
+/** After this time, a call fails. Otherwise it would wait forever for a frozen server. */
 const ANSWER_MS = 15_000
 
-/** How many ended jobs a queue keeps, because they use the memory of Redis. */
+/** Limits how many completed and failed jobs a queue keeps, because they use the memory of Redis. */
 const ENDED_MAX = 1_000
 
 const SHARED = {
@@ -49,7 +49,7 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
     asking,
     waiting,
     problems,
-    // BullMQ's PostgreSQL backend would deadlock with `endedMax`.
+    // Only Redis has this limit, because BullMQ's PostgreSQL backend would deadlock with it.
     endedMax: ENDED_MAX,
     isConnected: () => asking.status === 'ready',
     values: redisValues(asking, opening.prefix),
@@ -79,7 +79,7 @@ async function connect(redis: Redis, address: ServerAddress): Promise<Redis> {
     redis.disconnect()
     throw unreachableError(address, why ?? error)
   } finally {
-    // Without a listener, ioredis would print errors.
+    // After a failure the listener stays, because ioredis prints errors that have no listener.
     if (redis.status === 'ready') redis.off('error', note)
   }
 }

@@ -21,11 +21,11 @@ export interface SharedValues {
   /** Returns false if the value is no longer `text`. */
   renew(name: string, text: string, ms: number): Promise<boolean>
   remove(name: string, text: string): Promise<void>
-  /** Never shortens the time of a value. */
+  /** Makes the value expire after `ms`, unless it already expires later. */
   prolong(name: string, ms: number): Promise<void>
 }
 
-/** Long enough for a process whose event loop is blocked for some seconds and cannot renew the lease. */
+/** A process whose event loop is blocked loses the lease after this time, because it cannot renew it. */
 const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3
 const POLLS_PER_LEASE = 50
@@ -50,7 +50,7 @@ export async function withLease<T>(
   const claim = () => values.claim(name, holder, ms)
   while (!(await claim())) await clock.sleep((ms / POLLS_PER_LEASE) * (0.5 + clock.random()), signal)
   const losing = new AbortController()
-  // If the store has lost the lease, claims the lease again.
+  // If the lease is gone from the store, for example after a restart of Redis, claims it again.
   using _ = repeat(ms / RENEWALS_PER_LEASE, clock, async () => {
     if (!(await values.renew(name, holder, ms)) && !(await claim())) losing.abort()
   })
@@ -103,7 +103,7 @@ export function sharedTokens(options: SharedTokensOptions): TokenStore {
   }
 }
 
-/** Only a Tidemark process can have encrypted this content. */
+/** Not validated after decryption, because only a process with the client secret can have encrypted it. */
 type TokenContent = Pick<StoredToken, 'lifetimeMs' | 'scopes'> & { readonly accessToken: string }
 
 export function sharedPauses(values: SharedValues, identity: string): SharedPauses {

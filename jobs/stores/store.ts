@@ -32,9 +32,9 @@ interface StoreParts {
   readonly kind: StoreKind
   readonly shown: string
   readonly backend: BackendFactory<RedisQueueBackend>
-  /** Redis only: adds jobs. Calls fail quickly while Redis is unreachable. */
+  /** Redis only: the connection for adding jobs. Calls fail quickly while Redis is unreachable. */
   readonly asking?: ConnectionOptions
-  /** Redis only: takes jobs. Calls wait until Redis is reachable. */
+  /** Redis only: the connection for taking jobs. Calls wait until Redis is reachable. */
   readonly waiting?: ConnectionOptions
   readonly workerOptions?: Partial<WorkerOptions>
   /** A queue keeps at most this many completed jobs and this many failed jobs. */
@@ -104,7 +104,7 @@ export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, par
     const ours = { ...base(parts.waiting), ...LOCKS, ...RETRY_OPTIONS, ...workerOptions }
     const created = new Worker<Data, Result>(name, processor, { ...ours, ...options }, backend)
     created.on('error', problems.log)
-    // BullMQ ignores a second `close`, so the first must not wait for a lost store.
+    // Without `force`, `close` would wait for a store that cannot be reached.
     const close = created.close.bind(created)
     created.close = (force = isConnected?.() === false) => close(force)
     // Another process may already run the job.
@@ -168,7 +168,6 @@ interface KnownVersions {
   readonly advised: number
 }
 
-/** Warns if `version` does not begin with a number. */
 export function versionFinding(what: string, version: string, { product, min, advised }: KnownVersions): StoreFinding {
   const number = Number.parseFloat(version)
   if (number >= advised) return { state: 'passed', what }

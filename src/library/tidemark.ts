@@ -118,7 +118,7 @@ export class Tidemark implements AsyncDisposable {
     return this.#perform(options, () => ({ do: 'sync', reports: selectReports(reports, this.config) }))
   }
 
-  /** Reads the rows that were modified within a range again. Continues a stopped backfill of the range. */
+  /** Reads all rows again that were modified within a range. Continues a stopped backfill of the range. */
   backfill(reports: readonly string[], options: RangeOptions = {}): Run<BackfillAnswer, PerformEvent> {
     return this.#perform(options, () => ({ do: 'backfill', backfills: this.#ranges(reports, options) }))
   }

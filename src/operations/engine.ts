@@ -28,7 +28,7 @@ export interface EndedRun {
 
 export interface Engine {
   readonly context: OwnerContext
-  /** The caller also receives each outcome at the end of its run. */
+  /** Also sends each outcome to the caller, as soon as the run has ended. */
   run(request: RunRequest, caller: Caller): Promise<readonly EndedRun[]>
   publish(): Promise<{ readonly path: string; readonly replaced: boolean }>
   /** Only a worker can cancel runs. Returns what was stopped, such as `a run`. */

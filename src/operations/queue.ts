@@ -25,7 +25,7 @@ export function consumeRequests(consumers: JobConsumers, operations: Pick<Worker
       }
       const reply = await operations.answer(data.request, { by: data.by, tell, signal })
       await written
-      // An error puts the job back into the queue for the next owner.
+      // If this worker is stopping, the error puts the job back into the queue for the next owner.
       signal.throwIfAborted()
       return reply
     },
@@ -45,7 +45,7 @@ export async function askQueue(
   let seen = 0
   for (;;) {
     await clock.sleep(POLL_EVERY_MS, signal)
-    // The state is read before the job, so that an ended job has its result.
+    // In the other order, the job could end between the two reads, and `job` would have no result.
     const state = await queue.getJobState(id)
     const job = await queue.getJob(id)
     if (job === undefined) throw workerLost('has lost the request with its queue')

@@ -74,7 +74,7 @@ async function openScratch({ published, limits, lake }: Config, folder: string):
   {
     await using made = await Warehouse.open(settings)
     await attach(made)
-    // Staged numbers contain a random prefix, which must be the same in both warehouses.
+    // Each warehouse has a random prefix for numbers that are staged as text. Both must have the same prefix.
     await made.rows(`
       UPDATE tidemark.settings SET value = h.value FROM ${READER_COPY}.tidemark.settings h WHERE h.name = settings.name`)
   }

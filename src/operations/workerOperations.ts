@@ -64,7 +64,7 @@ function workerEngine({ context, requests, runs, housekeeping }: WorkerOperation
   const { warehouse, clock, settings } = context
   const startOf = (report: ReportName) => settings.reports[report].start
   const withBackfillJobs = openBackfillNames({ books: warehouse.backfills, requests, clock, startOf })
-  /** A second cancel of the same run succeeds, even though the run has ended. */
+  /** Remembered so that a second request to cancel the same run succeeds too. */
   const cancelledRuns: { readonly id: string; readonly what: string }[] = []
   const startNow = (report: ReportName) => requests.incrementalNow(report)
   return {

@@ -135,7 +135,7 @@ export async function openWarehouse(config: Config, { isShared = sharesStaging(c
 }
 
 const StoredPause = z.object({
-  /** A hash of the client. Other clients ignore the pause. */
+  /** A hash of the client that must wait. Other clients ignore the pause. */
   of: z.string(),
   fromMs: z.number(),
   untilMs: z.number(),
@@ -156,7 +156,7 @@ function pausesInFile(warehouse: string, identity: string, clock: Pick<Clock, 'n
   return {
     remainingMs,
     pause: async (ms) => {
-      // The run itself waits for a short pause.
+      // A short pause is not stored, because the run itself waits until it ends.
       if (ms <= DEFAULT_LIMITS.retryAfterMsMax) return
       if ((await remainingMs().catch(() => 0)) >= ms) return
       const now = clock.now()

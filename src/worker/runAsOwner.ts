@@ -178,7 +178,7 @@ const TEMPORARY_ERRORS: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
 export async function ownOrStandBy(context: OwnerContext, signal: AbortSignal): Promise<void> {
   const { config, log, clock, openRetryMs, ownership, onOwned } = context
   let logged: ErrorCode | undefined
-  // Later attempts must keep staged files, which may belong to this process.
+  // Once this process has been the owner, staged files must be kept: it may have pulled them itself.
   let isFirst = true
   while (!signal.aborted) {
     const opened = await openWarehouse(config, isFirst ? {} : { isShared: true }).catch(asSyncError)

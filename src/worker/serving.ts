@@ -12,7 +12,7 @@ import { Secret } from '../secret.ts'
 const TOKEN_BYTES = 24
 const CHECK_EVERY_MS = 1_000
 const RESTART_MS = 2_000
-/** DuckDB's extension `quack` starts this many threads. */
+/** DuckDB's extension `quack` starts this many threads, and each one needs memory for its stack. */
 const SERVER_THREADS = 130
 const ANSWER_MS_MAX = 60_000
 
