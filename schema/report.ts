@@ -88,7 +88,7 @@ export const Declaration = z.readonly(
     filters: z.readonly(z.record(z.string(), ParameterType)).default({}),
     /** The parameter that names a currency. If it is set, the report is read once for each configured currency. */
     currency: word.optional(),
-    /** Audit reports only: which records are audited. `configured`: those of the reports in the setting `entities`. */
+    /** Audit reports only: audits all enquiries, or with `configured` the reports in the setting `entities`. */
     perRecord: z.readonly(z.strictObject({ follows: z.enum(['enquiries', 'configured']) })).optional(),
   }),
 )
