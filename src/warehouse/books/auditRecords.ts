@@ -7,6 +7,7 @@ export interface AuditedRecord {
   readonly at: Instant
 }
 
+/** Stores when trails were read. Call this in the transaction that loads their entries, or entries can be lost. */
 export async function recordAudited(sql: Sql, report: string, asked: readonly AuditedRecord[]): Promise<void> {
   if (asked.length === 0) return
   const values = asked.map(({ scope, at }) => `(${text(scope)}, ${time(at)})`).join(', ')

@@ -75,6 +75,7 @@ const cancellableSql = (id: string): string => `
   FROM tidemark.backfills LEFT JOIN (FROM tidemark.fences WHERE kind = 'backfill') USING (report)
   WHERE backfill_id = ${text(id)} AND state IN ('pending', 'running', 'failed')`
 
+/** Throws FENCED if the backfill was cancelled. Call this in the transaction of the window's last load. */
 export async function completeWindow(sql: Sql, window: CompletedWindow, loadId: number): Promise<void> {
   const { backfillId, number, rows, pages } = window
   const id = text(backfillId)
@@ -137,7 +138,7 @@ export class BackfillBooks {
     return rows.map(withoutNulls)
   }
 
-  /** Sets the backfill to `running`. Any other running backfill belongs to a dead process. */
+  /** Sets the backfill to `running`. Others of the report become `pending`: their processes have died. */
   start(backfillId: string, fence: Fence | undefined, now: Instant): Promise<void> {
     return this.#fences.transact(this.#database, fence, async (sql) => {
       const id = text(backfillId)
@@ -176,6 +177,7 @@ export class BackfillBooks {
     })
   }
 
+  /** Later commits of the backfill fail. Returns undefined if the backfill has already ended. */
   cancel(backfillId: string, now: Instant, why: NonNullable<RunRecord['error']>): Promise<ReportName | undefined> {
     return this.#database.transaction(async (sql) => {
       const [book] = await sql.rows<CancellableBook>(cancellableSql(backfillId))

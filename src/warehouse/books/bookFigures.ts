@@ -13,7 +13,7 @@ export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR lis
 /** SQL that is true for a mark `m` if all rows up to this mark were read. */
 export const IS_READ_UP_TO = `m.mark IN (${READ_UP_TO.map(text).join(', ')})`
 
-/** SQL for each report's mark. Among currencies, the oldest mark counts. */
+/** SQL for each report's mark: the oldest of its currencies, if all were read, or the newest of its audit trails. */
 export const REPORT_MARKS = `
   SELECT m.report, CASE WHEN bool_or(m.mark = 'since') THEN max(m.value)
     WHEN count(*) >= coalesce(any_value(len(s.scopes)), 0) THEN min(m.value) END AS mark

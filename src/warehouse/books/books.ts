@@ -109,7 +109,10 @@ export async function recordRun(sql: Sql, ...runs: readonly RunRecord[]): Promis
 export const isTakenOver = async (sql: Sql, { runId, startedAt }: RunRecord): Promise<boolean> =>
   (await countOf(sql, `tidemark.runs WHERE run_id = ${text(runId)} AND started_at > ${time(startedAt)}`)) > 0
 
-/** Marks runs of dead processes as stopped, or only the runs before `newer`. */
+/**
+ * Marks all running runs as stopped. Nothing checks that their processes have died. With `newer`, marks only other runs
+ * of the same report and kind.
+ */
 export async function stopDeadRuns(sql: Sql, newer?: { report: string; kind: RunKind; holder: string }): Promise<void> {
   const older =
     newer && `AND report = ${text(newer.report)} AND kind = ${text(newer.kind)} AND run_id <> ${text(newer.holder)}`

@@ -62,7 +62,7 @@ const FEED_FUNCTIONS = `
   CREATE OR REPLACE MACRO tidemark.changes(report, cursor) AS TABLE
     FROM query('FROM changes."' || replace(report, '"', '""') || '"(''' || replace(cursor, '''', '''''') || ''')');`
 
-/** Throws CURSOR_EXPIRED if the change feed can't continue from the cursor. */
+/** Throws CURSOR_EXPIRED if the feed can't continue from the cursor, or WAREHOUSE_MISSING if the copy has no feed. */
 export async function checkCursor(sql: Pick<Sql, 'rows'>, cursor: Cursor, reports: readonly string[]): Promise<void> {
   if ((await sql.rows(`FROM duckdb_functions() WHERE function_name = 'load_of_cursor'`)).length === 0) {
     const cure = 'Run "tidemark sync": it publishes a new copy at its end.'
@@ -88,7 +88,7 @@ export async function restartFeed(sql: Sql, report: ReportName, reason: string):
     DELETE FROM tidemark.replaced WHERE "table" = ${text(report)} OR starts_with("table", ${text(`${report}__`)})`)
 }
 
-/** Removes replaced versions that no cursor newer than `before` needs. */
+/** Removes replaced versions that no cursor newer than `before` needs. `before` is SQL for a time. */
 export async function trimFeed(sql: Sql, before: string): Promise<void> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE new_start AS

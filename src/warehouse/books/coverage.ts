@@ -30,6 +30,7 @@ export async function storedPrivacyRules(sql: Sql, report: string): Promise<(str
   return rows.map(({ columns }) => columns ?? undefined)
 }
 
+/** Stores the settings of a scope. Deletes stored values of columns that are now private. */
 export async function recordCoverage(sql: Sql, place: CoveredPlace, coverage: Coverage): Promise<void> {
   const { asked, refillUntil, because } = coverage
   const reason = refillUntil === undefined ? undefined : changesText(because)

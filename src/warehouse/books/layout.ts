@@ -23,6 +23,7 @@ export const LAYOUT = MIGRATIONS.length
 /** The layout of a warehouse that `tidemark move` has not filled. Older versions reject it. */
 export const UNFILLED = 1_000_000
 
+/** Returns the layout before the migration, or 0 without tables. */
 export async function migrate(sql: Sql, path: string, movedFrom?: string): Promise<number> {
   const version = await knownLayout(sql, path, movedFrom)
   const migrations = await Promise.all(MIGRATIONS.map((file) => readFile(new URL(file, FOLDER), 'utf8')))

@@ -13,7 +13,7 @@ export async function recordRequests(sql: Sql, entries: readonly RequestEntry[],
 const MEASURED_DAYS = 7
 const REQUESTS_ASSUMED = 2
 
-/** Returns recent requests per report. Ignores the largest run, which is not typical. */
+/** Returns recent requests per report. Only `changes` ignores the run with the most changes, which is not typical. */
 export function requestUse(sql: Pick<Sql, 'rows'>, at?: Instant): Promise<RequestUse[]> {
   const since = (days: number) => `${at === undefined ? 'now()' : time(at)} - INTERVAL ${days} DAYS`
   return sql.rows<RequestUse>(`

@@ -8,7 +8,7 @@ export interface CatalogueTable extends RowTable {
   readonly view: string | null
 }
 
-/** Returns the tables, then the views that read them. */
+/** Returns the tables, then the views that read them. `of` is SQL for the name of a database. */
 export const catalogueOf = (sql: Pick<Sql, 'rows'>, of = 'current_database()'): Promise<CatalogueTable[]> =>
   sql.rows<CatalogueTable>(`
     WITH every AS (

@@ -12,6 +12,7 @@ const CATALOGUE_LOST =
 const DROPPED = /ducklake_inlined_data_\d+_\d+\W+does not exist/
 const DROPPED_IN_POSTGRES = /^INTERNAL Error: Attempted to access index 0 within vector of size 0/
 
+/** Returns whether the lake must be attached again. Otherwise, DuckLake would keep reading a dropped table. */
 export const isOutdated = (message: string, path: string): boolean =>
   DROPPED.test(message) || (path.startsWith('ducklake:') && DROPPED_IN_POSTGRES.test(message))
 
@@ -74,7 +75,10 @@ export function databaseError(thrown: unknown, path: string): SyncError {
   return asSyncError(thrown)
 }
 
-/** Quotes little of the message, because it can contain rows and the catalogue's password. */
+/**
+ * Quotes little of the message, which can contain rows and the catalogue's password. Must run before `isCorrupt`,
+ * because a quoted row could look like damage.
+ */
 function lakeError(message: string, path: string): SyncError | undefined {
   const [, right] = NOT_PERMITTED.exec(message) ?? []
   if (right !== undefined) {

@@ -1,4 +1,4 @@
-/** The only file that uses DuckDB's driver. Statements run one at a time. */
+/** The only file that uses DuckDB's driver. Statements run one at a time, except those that lock a lake (turn.ts). */
 import {
   DuckDBArrayValue,
   type DuckDBConnection,
@@ -129,12 +129,12 @@ export class Database implements Sql, AsyncDisposable {
     return this.#inTurn(() => this.#read<T>(sql, values))
   }
 
-  /** Returns cached rows if possible, without running postponed work first. */
+  /** Returns cached rows if possible. Postponed work does not run first, so the query must not depend on that work. */
   cachedRows<T = SqlRow>(sql: string): Promise<T[]> {
     return this.#inTurn(() => this.#readCached<T>(sql), { runsPostponed: false })
   }
 
-  /** Runs `work` in a transaction before the next statement other than `cachedRows`. */
+  /** Runs `work` in a transaction before `close`, or before the next statement other than `cachedRows`. */
   postpone(work: (sql: Sql) => Promise<void>): void {
     this.#postponed = work
   }
@@ -159,6 +159,7 @@ export class Database implements Sql, AsyncDisposable {
     })
   }
 
+  /** Returns the number of rows. */
   writeParquet(sql: string, file: string): Promise<number> {
     return this.#queryInTurn(sql, async () => {
       const copy = `COPY (${await this.#storable(sql)}) TO ${text(file)} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false)`

@@ -178,7 +178,7 @@ function otherFormat(lake: string, format: string, known: string): SyncError {
   })
 }
 
-/** Copies the catalogue, then upgrades it. Returns undefined if no upgrade is needed. */
+/** Copies the catalogue, then upgrades it. Returns the copy's path or schema, or undefined without an upgrade. */
 export async function upgradeLake(
   place: LakePlace,
   options: DatabaseOptions,

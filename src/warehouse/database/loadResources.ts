@@ -32,7 +32,7 @@ export async function withMemory<T>(database: Database, size: LoadSize, work: ()
     return await work()
   } catch (error) {
     if (!isMemoryError(error)) throw error
-    // `raiseLimit` returns true only once for the same number of stored rows.
+    // This recursion ends, because `raiseLimit` returns true only once for the same number of stored rows.
     if (await raiseLimit(database)) return withMemory(database, size, work)
     const forLongRows = (failure: unknown) => withLongRows(database, { size, failure }, work)
     // A single thread needs the least memory, because each thread has buffers.
@@ -74,7 +74,7 @@ async function withLongRows<T>(
 
 /** The parts of DuckDB's memory limit: the configured bytes, and what is added, in MiB. */
 interface MemoryLimit {
-  /** DuckDB rounds its own text of the limit down. */
+  /** The configured limit. DuckDB's own text of the limit is rounded down, so that text is not used. */
   readonly bytes: number
   forRows: number
   forLongRows: number

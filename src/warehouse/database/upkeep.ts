@@ -87,6 +87,7 @@ async function record(sql: Sql, upkeep: LakeUpkeep): Promise<LakeUpkeep> {
   return upkeep
 }
 
+/** Returns true if the commit will drop tables of the catalogue. `renewSchema` must then run again after the commit. */
 async function run(sql: Sql, [name, query, table]: Step): Promise<boolean> {
   const [found] = await sql.rows<{ args: string | null }>(query)
   if (found?.args == null || (table !== undefined && (await hasInlinedDeletions(sql, table)))) return false

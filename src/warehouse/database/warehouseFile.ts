@@ -46,7 +46,7 @@ export async function openFile(path: string, options: DatabaseOptions): Promise<
   })
 }
 
-/** Returns a check that throws WAREHOUSE_MISSING if someone has replaced the file. */
+/** Returns a check that throws WAREHOUSE_MISSING if someone has replaced the file: later commits would be lost. */
 export async function watchFile(path: string): Promise<() => Promise<void>> {
   const before = await identityOf(path)
   return async () => {
@@ -91,6 +91,7 @@ export function spillFolderOf(warehouse: string, isMove = false) {
       const now = toMillis(systemClock.now()) / SECOND_MS
       await utimes(own, now, now).catch(() => makePrivateFolder(own))
     },
+    /** Call this after the warehouse was closed. */
     remove: (): Promise<void> => rm(own, { recursive: true, force: true }),
   }
 }
