@@ -266,7 +266,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => this.#fenced(ending.fence, (sql) => endReconcile(sql, ending)))
   }
 
-  /** Makes the next runs read all rows again. */
+  /** Makes the next runs read all rows again. Active runs can no longer commit. */
   reset(request: ResetRequest): Promise<number> {
     return this.#changingColumns(undefined, async (sql) => {
       for (const kind of ['incremental', 'backfill', 'reconcile'] as const) {

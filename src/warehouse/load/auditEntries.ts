@@ -6,7 +6,7 @@ import type { EntryWindow, MergeCounts } from './loadInput.ts'
 import type { Writing } from './loading.ts'
 import { insertRowsSql } from './merge.ts'
 
-/** Stores the staged entries and deletes entries that the service no longer returns. */
+/** Stores the staged entries. In the windows, deletes stored entries that the service no longer returns. */
 export async function mergeEntries(sql: Sql, load: Writing, windows: readonly EntryWindow[]): Promise<MergeCounts> {
   const { input, table, staged, loadId } = load
   const target = `main.${name(table.name)}`

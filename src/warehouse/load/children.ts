@@ -1,4 +1,4 @@
-/** Stores the items of collections in child tables. */
+/** Stores the items of collections in child tables. A row without the collection keeps its stored items. */
 import { CHILD_COLUMNS, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { DiscoveredColumn } from '../../plan/columns.ts'
 import { has, NESTED } from '../../plan/kinds.ts'
@@ -18,6 +18,7 @@ interface ChildMerge extends Merging, CarriedCollection {
 /** Above this many bytes, each collection has its own statements. */
 const SHARED_BYTES_MAX = 8 * 2 ** 20
 
+/** Writes the child rows of the rows in the table `win`, and returns their number. */
 export async function mergeChildren(sql: Sql, load: Merging, replaces: boolean): Promise<number> {
   const all = load.staged.collections
     .map((each) => ({ ...load, ...each, childColumns: load.discovered(each.child.name) }))

@@ -25,7 +25,7 @@ export interface ReadSpan {
 
 export interface CountState {
   readonly countedAt: Instant
-  /** The difference from the service's total that a second read did not explain. */
+  /** The service's total minus the stored rows, if a second read did not explain the difference. */
   readonly acceptedDifference: number
   /** How many comparisons in a row found an unexplained difference. */
   readonly failures: number

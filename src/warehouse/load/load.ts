@@ -27,7 +27,7 @@ import { mergeInOrder, versionOf } from './rowVersion.ts'
 import { readRows, stage, throwAsLoadRefused } from './stage.ts'
 import { splitRows } from './rowFiles.ts'
 
-/** Commits one load. Skips staging if all rows are new. */
+/** Commits one load, without staging if all rows are new. Throws errors such as LOAD_REFUSED and FENCED. */
 export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResult> {
   const { database, numberMark } = place
   const { report, segment, rules = NO_RULES } = input

@@ -71,6 +71,7 @@ interface AnyLoad {
   readonly previousRead?: PreviousRead | undefined
   /** After a count comparison, all new rows are at least this late. */
   readonly lateMs?: number | undefined
+  /** The backfill window that this load completes. Set only for the window's last load. */
   readonly completes?: CompletedWindow | undefined
   /** The load replaces the stored entries of these records and times. */
   readonly entryWindows?: readonly EntryWindow[] | undefined

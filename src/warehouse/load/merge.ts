@@ -70,7 +70,7 @@ async function extraSql(sql: Sql, load: Merging, target: string): Promise<string
   return `CASE WHEN t._extra IS NULL THEN ${STAGED_EXTRA} ELSE nullif('{' || concat_ws(',', ${[brought, ...members].join(', ')}) || '}', '{}')::JSON END`
 }
 
-/** DuckDB keeps 2,048 parsed values of `_extra` in memory. */
+/** Long values of `_extra` are read in parts of this size, because DuckDB keeps 2,048 parsed values in memory. */
 const PARSED_BYTES = 16 * 2 ** 20
 const LONG_ROW_BYTES = PARSED_BYTES / 2_048
 

@@ -89,7 +89,7 @@ export async function recordReconcileStep(sql: Sql, load: Writing, step: Reconci
 
 export interface ReconcileEnd extends ReconcilePlace, Deleting {
   readonly reconcileId: string
-  /** Keys of rows that the service returns with times before `start`. */
+  /** Keys of rows that the service returns with times before `start`. These rows are not deleted. */
   readonly keysElsewhere?: readonly string[]
   readonly allowMassDelete: boolean
 }
@@ -114,6 +114,7 @@ export async function absentKeys(sql: Sql, report: string, scope: string): Promi
   return rows.map(({ key }) => key)
 }
 
+/** Throws MASS_DELETE_STOPPED if too many rows would be marked as deleted. */
 export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<ReconcileResult> {
   const { report, scope, reconcileId } = ending
   const key = storedKeySql(ending)
@@ -168,6 +169,7 @@ export interface Deleting {
   readonly now: Instant
 }
 
+/** Marks rows of the table `absent` as deleted where `again` is true. The caller must fill this table first. */
 export async function markAbsent(sql: Sql, deleting: Deleting, deleted: number): Promise<void> {
   const { report, startedAt } = deleting
   const loadId = await nextLoadId(sql)

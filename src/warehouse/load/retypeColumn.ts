@@ -27,7 +27,7 @@ export interface RetypedColumn {
   readonly misfits: number
 }
 
-/** Changes a column's type. Throws USAGE_INVALID if values would be lost. */
+/** Changes a column's type in the caller's transaction. Throws USAGE_INVALID if values would be lost. */
 export async function retypeColumn(sql: Sql, numberMark: string, request: RetypeRequest): Promise<RetypedColumn> {
   const { type } = request
   const found = await findColumn(sql, request)

@@ -16,7 +16,7 @@ export interface RowSide extends RowNames {
   readonly columns: readonly string[]
 }
 
-/** Returns SQL for the modification time, or the observation time if that is earlier. */
+/** Returns SQL for the modification time, or the observation time if the former is missing or later. */
 export function versionOf(report: Declaration, columns: readonly string[], names: RowNames): string {
   const stamp = stampSql(report, names.alias, columns)
   if (stamp === undefined) return names.observedAt
@@ -60,7 +60,7 @@ function isStampedAhead(report: Declaration, columns: readonly string[], names: 
 
 const observableUntil = ({ observedAt }: RowNames): string => `${observedAt} + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
 
-/** Keeps one row per key. Returns tables of older rows to merge first. */
+/** Keeps one row per key. Returns tables of older rows to merge first, oldest table first. */
 export async function splitDuplicates(sql: Sql, load: Reading, staged: readonly StagedColumn[]) {
   const { shapes } = load.segment.catalog
   const columns = staged.map((column) => column.name)

@@ -7,9 +7,9 @@ import { SyncError } from '../../errors.ts'
 export const MANIFEST = 'manifest.json'
 
 const File = z.object({
-  /** The path relative to the manifest's folder. */
+  /** The path relative to the manifest's folder, with `/` as the separator on every system. */
   path: z.string(),
-  /** The range of keys in the file. Example: `0-99999`. */
+  /** The range of keys, both ends included. Example: `0-99999`. A table without rows has an empty text. */
   keys: z.string(),
   rows: z.number(),
   deleted: z.number(),

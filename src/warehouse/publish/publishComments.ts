@@ -13,6 +13,7 @@ export async function commentForReaders(sql: Sql): Promise<void> {
 
 const rowOf = (...values: readonly string[]): string => `(${values.map(text).join(', ')})`
 
+/** Runs for each publication, because the setting `reports_from` adds reports after this module is loaded. */
 const documented = () =>
   reports
     .map(tableOf)

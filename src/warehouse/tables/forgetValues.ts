@@ -15,7 +15,7 @@ export interface PrivacyChange {
   readonly now: NewlyPrivate
 }
 
-/** Removes newly private values. Returns false if there are none. */
+/** Removes newly private values, or returns false if there are none. Throws CONFIG_INVALID for a numbered column. */
 export async function forgetValues(sql: Sql, { report, scope, now }: PrivacyChange): Promise<boolean> {
   if (now.columns.length === 0 && !now.payload) return false
   const table = tableOf(report)

@@ -26,7 +26,7 @@ export const countColumns = (report: Declaration, discovered: ReadonlyMap<string
     ...(discovered.get(table) ?? []),
   ]).length
 
-/** Returns SQL for a row's modification time. */
+/** Returns SQL for a row's modification time, or undefined if `columns` has none. */
 export function stampSql({ newerBy }: Declaration, alias: string, columns = newerBy): string | undefined {
   const stamps = newerBy.filter((column) => columns.includes(column)).map((column) => `${alias}.${name(column)}`)
   return stamps.length > 1 ? `coalesce(${stamps.join(', ')})` : stamps[0]

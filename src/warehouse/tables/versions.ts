@@ -107,6 +107,7 @@ export async function switchHistory(sql: Sql, { report, on, now }: { report: Rep
   for (const table of tables) await remakeHistoryView(sql, report, table)
 }
 
+/** Creates the history view again. Call this after each change of the table's columns. */
 export async function remakeHistoryView(sql: Sql, report: string, table: string): Promise<void> {
   const history = await historyOf(sql, report)
   const open =
