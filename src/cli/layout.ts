@@ -111,7 +111,7 @@ function wordLines(text: string, width: number): string[] {
   return lines
 }
 
-/** Returns, for example, `events failed: … what to do: …`. */
+/** Returns, for example, `events failed: … what to do: …`, or an empty text if `problem` is undefined. */
 export const problemText = (
   subject: string,
   problem: Pick<Problem, 'code' | 'message' | 'cure'> | undefined,

@@ -48,7 +48,7 @@ export function catchSignals({ clock, say, quit }: StopOptions) {
   const { signal } = aborting
   return {
     signal,
-    /** Returns 130 after Ctrl-C, or undefined if a stop counts as success. */
+    /** Returns 130 after Ctrl-C and 143 after SIGTERM, or undefined without a signal or if a stop counts as success. */
     exitCode: () => (endsWell ? undefined : exitCode),
     /** Makes a stop count as success, as for `worker`. */
     endsWell: () => void (endsWell = true),

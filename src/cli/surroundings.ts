@@ -33,7 +33,7 @@ interface PerformSettings<Answer> extends CommandOptions {
 
 const GOES_ON = 'The worker goes on with it; "tidemark status" shows how far it is.'
 
-/** Performs an operation, and prints its result and any publication error. */
+/** Performs an operation and prints its result. Prints a publication error, or throws it if the result is text. */
 export async function performAndPrint<Answer extends Publication>(
   shell: Shell,
   settings: PerformSettings<Answer>,

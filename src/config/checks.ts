@@ -77,7 +77,7 @@ export const fileProblem: Check = (text) => {
 /** A Windows drive such as `C:` does not match. */
 const ADDRESS = /^[a-z][a-z0-9+]+:/i
 
-/** Splits `ducklake:sqlite:FILE` or `ducklake:postgres:CONNECTION`. */
+/** Splits `ducklake:sqlite:FILE` or `ducklake:postgres:CONNECTION`. The connection can contain a password. */
 export function lakeAddress(text: string) {
   const [, catalogue, at = ''] = /^ducklake:(sqlite|postgres):(.+)$/s.exec(text) ?? []
   return catalogue === 'sqlite' || catalogue === 'postgres' ? ({ catalogue, at } as const) : undefined

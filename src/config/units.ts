@@ -22,11 +22,11 @@ export const parseByteSize = amountIn(BYTE_SIZE, BYTES_PER)
 
 const STEPS_MS = ['1s', '5s', '30s', '1m', '5m', '15m', '1h', '6h', '1d'].map((step) => parseDuration(step) ?? 0)
 
-/** Returns about twice the largest lateness, or undefined if `overlapMs` is enough. */
+/** Returns about twice the largest lateness, such as `15m`, or undefined if `overlapMs` is enough. */
 export function advisedOverlap(largestLatenessMs: number, overlapMs: number): string | undefined {
   if (largestLatenessMs <= overlapMs / 2) return undefined
   const wanted = 2 * largestLatenessMs
-  // Example: rounds 14 min up to a multiple of 5 min.
+  // Rounds up to a multiple of the largest step that fits twice. Example: 14 min becomes 15 min, with a step of 5 min.
   const step = STEPS_MS.findLast((each) => wanted >= 2 * each) ?? SECOND_MS
   return settingDuration(Math.ceil(wanted / step) * step)
 }

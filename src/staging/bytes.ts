@@ -20,7 +20,7 @@ export const CLOSE_OBJECT = 0x7d
 
 export const DIGITS_MAX = 16
 
-/** Writes a number of at most `DIGITS_MAX` digits. Returns the position after the number. */
+/** Writes at most `DIGITS_MAX` digits and returns the position after them. A Buffer ignores digits beyond its end. */
 export function writeDigits(out: Buffer, at: number, value: number): number {
   let end = at + 1
   for (let power = 10; power <= value; power *= 10) end += 1

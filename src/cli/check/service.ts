@@ -123,7 +123,7 @@ export async function clampOf(pages: PageSource, question: Question, page: Scann
   return second.page.keys.some((key) => !seen.has(key)) ? page.rowCount : undefined
 }
 
-/** Several tries, because rows can move between pages. */
+/** The test is repeated, because rows can move between pages. */
 const PAGING_TRIES = 3
 
 /** Returns whether the service returns page 1 for every page number. */
@@ -165,6 +165,7 @@ function checkClock(client: ReportingClient, clock: Clock): Finding {
 /** Differences are rounded to this, because the Date header has whole seconds. */
 const SKEW_GRAIN_MS = 5_000
 
+/** Compares the clocks. `aheadMs` is this machine's time minus the service's time. */
 export function skewFinding(aheadMs: number): Finding {
   const grainMs = Math.abs(aheadMs) + SKEW_GRAIN_MS < MINUTE_MS ? SKEW_GRAIN_MS : MINUTE_MS
   const apart = duration(Math.round(Math.abs(aheadMs) / grainMs) * grainMs)
