@@ -48,7 +48,7 @@ function abortWhenUnwanted({ id, cancel }: Task<WindowJob>, { requests, clock }:
   })
 }
 
-/** Returns a function that reads windows in other processes, if any take such jobs. */
+/** Returns a function that reads windows in other processes. If none takes such jobs, this process reads them. */
 export function pullThroughQueue({ context, requests }: { context: SyncContext; requests: Requests }): Pull {
   const { clock, settings } = context
   const here = pullHere(context)

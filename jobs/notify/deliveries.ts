@@ -149,7 +149,7 @@ async function postMessage(receiver: ReceiverConfig, message: Message, { clock, 
   })
 }
 
-/** The error's message can contain the webhook's address with its secrets. */
+/** Returns only a code or a name: the error's message can contain the webhook's address with its secrets. */
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
   if (typeof cause === 'object' && cause !== null && 'code' in cause) return String(cause.code)

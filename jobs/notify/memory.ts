@@ -28,7 +28,7 @@ export type Message = z.infer<typeof Message>
 
 const ReceiverState = z.object({
   waiting: z.array(Message),
-  /** Empty for receivers of notices. */
+  /** By report: the cursor up to which messages contain the changes. Empty for receivers of notices. */
   cursors: z.partialRecord(
     report,
     z.custom<Cursor>((value) => typeof value === 'string'),

@@ -18,7 +18,7 @@ export interface HousekeepingOptions {
   readonly historyMs: number
   /** How long a lake keeps its snapshots. */
   readonly snapshotsMs?: number | undefined
-  /** Must not throw. */
+  /** `replaced` is false if nothing had changed since the last copy. Must not throw. */
   readonly onPublished?: ((done: { readonly replaced: boolean }) => Promise<void>) | undefined
   readonly runLogs?: Pick<RunLogs, 'trim'>
 }

@@ -114,7 +114,7 @@ interface ScheduleOptions {
   readonly pollMs: number
 }
 
-/** Updates the stored schedulers until `signal` aborts. */
+/** Updates the stored schedulers every `pollMs` until `signal` aborts, because a store can lose data. */
 export async function runSchedule(parts: ScheduleOptions, signal: AbortSignal): Promise<void> {
   const { consumers, requests, config, clock, log, pollMs } = parts
   const updateSchedulers = schedulersIn(requests.queue<Tick>('ticks'), config)

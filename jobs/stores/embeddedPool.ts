@@ -19,7 +19,7 @@ const MAINTENANCE_EVERY_MS = 30 * MINUTE_MS
 const SIZES = ['shared_buffers=16MB', 'min_wal_size=32MB', 'max_wal_size=64MB']
 const START_PARAMETERS = [...PGlite.defaultStartParams, ...SIZES.flatMap((size) => ['-c', size])]
 
-/** V8's optimizing compiler would need 500 MB to compile PGlite. */
+/** V8's optimizing compiler would need 500 MB. These flags must be set before V8 compiles PGlite. */
 const BASELINE_COMPILER_ONLY = ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']
 
 export const PREPARED_STATEMENTS_MAX = 500

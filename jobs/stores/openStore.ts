@@ -6,7 +6,7 @@ export type { OpenOptions } from './store.ts'
 
 export const PREFIX = 'tidemark_queue'
 
-/** Throws CONFIG_INVALID, QUEUE_UNREACHABLE, QUEUE_UNFIT, QUEUE_LOCKED or DISK_FULL. */
+/** Throws CONFIG_INVALID, QUEUE_UNREACHABLE, QUEUE_UNFIT, QUEUE_LOCKED, DISK_FULL or WAREHOUSE_MISSING. */
 export async function openStore(setting: string, options: OpenOptions): Promise<QueueStore> {
   const address = addressOf(setting)
   const opening = { ...options, prefix: options.prefix ?? PREFIX }

@@ -50,7 +50,10 @@ interface StoreParts {
 
 const DAY_S = 24 * 3_600
 
-/** The job of a dead worker runs again within the sum of both times. */
+/**
+ * A dead worker's job runs again within the sum of both times, unless a store sets a longer `stalledInterval`. A worker
+ * whose event loop is blocked for more than half of `lockDuration` can lose its job.
+ */
 export const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
 const RETRY_OPTIONS = {
