@@ -61,6 +61,7 @@ export interface RequestCosts {
   readonly readsTwice: boolean
 }
 
+/** With twice as many pages, the search for the last page sends this many more requests. */
 const REQUESTS_PER_DOUBLING = 1.5
 const SEARCH_REQUESTS_MIN = 3
 

@@ -27,6 +27,7 @@ export const isSameProfile = (a: PagingProfile, b: PagingProfile): boolean =>
     (fact) => a[fact] === b[fact],
   )
 
+/** Only for pages of the usual size: after a larger page, full pages would count as short, and rows could be missed. */
 export const withPage = (profile: PagingProfile, rows: number): PagingProfile =>
   rows <= profile.longestPageRowsOfRun ? profile : { ...profile, longestPageRowsOfRun: rows }
 
@@ -87,6 +88,7 @@ const CLAMP_SHARE_MIN = 0.05
 export type Page1Completeness = 'certain' | 'unless clamped' | 'if unpaged' | 'unknown'
 
 export interface FirstPage {
+  /** A row that appears twice on the page counts once. */
   readonly rows: number
   readonly rowsSent: number
   readonly rowsAsked: number

@@ -39,6 +39,7 @@ export function rowRules(report: Declaration, rules: PrivacyRules) {
   return {
     row: new Map([...own, ...otherwise]),
     collections: new Map(collections.map((name) => [name, ofChild(name)] as const).filter(([, { size }]) => size > 0)),
+    /** The only fields whose arrays and objects are stored. If undefined, all are stored. */
     nested: rules.excludePayload
       ? new Set([...documentedFields(report), ...table.children.map(({ field }) => field)])
       : undefined,

@@ -10,6 +10,7 @@ export interface RequestUse {
   /** Requests in the last 24 hours; `others` were not sent by incremental runs. */
   readonly used: number
   readonly others: number
+  /** Requests of a usual incremental run. */
   readonly cost: number
   /** Changed rows per day. */
   readonly changes: number

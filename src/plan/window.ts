@@ -6,7 +6,7 @@ export interface Window {
   /** Without a lower bound, the service also returns rows without a modification time. */
   readonly since: Instant | undefined
   readonly until: Instant
-  /** When the bounds were computed, by the service's clock. */
+  /** When the bounds were computed, by the service's clock. The window proves nothing about later times. */
   readonly clock: Instant
 }
 
@@ -17,7 +17,7 @@ export interface WindowRules {
   readonly sinceRequired: boolean
 }
 
-/** The `Date` header has whole seconds. */
+/** The service's clock may be up to this far ahead of the `Date` header, which has whole seconds. */
 export const CLOCK_GRAIN_MS = 1_000
 
 /** The service must begin its response within this time. A year of rows with `expand` may need a minute (spec §4). */

@@ -20,7 +20,7 @@ export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<R
   if (names.length > 0) await context.warehouse.resume(names, { onlyRefused: true })
   const remaining = paused.filter(stays)
   const byReport = new Map(remaining.map((pause) => [pause.report, pausedBy(pause)]))
-  // All reports use the same credentials.
+  // All reports use the same credentials, so a refusal of the credentials pauses all reports.
   const refused = remaining.find(({ code }) => code === 'CREDENTIALS_REFUSED')
   if (refused === undefined) {
     // Another process may have ended a pause.

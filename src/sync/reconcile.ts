@@ -22,6 +22,7 @@ const EARLIEST = parseInstant('1970-01-01T00:00:00Z') as Instant
 export interface ReconcileOptions {
   readonly runId: string
   readonly allowMassDelete: boolean
+  /** Executes the incremental run that precedes the reconcile. */
   readonly before?: () => Promise<ReportRun>
 }
 
@@ -127,6 +128,7 @@ function notReconcilable(report: ReportName): SyncError {
   })
 }
 
+/** Returns no result if the report is paused or the reconcile fails. */
 export async function reconcileRun(
   context: SyncContext,
   { report, ...options }: Pick<RunRequest, 'report'> & ReconcileOptions,

@@ -10,12 +10,13 @@ import type { Reading } from './walk/reading.ts'
 
 export interface Refill {
   readonly until: Instant
+  /** Stores the time up to which rows must still be read again. Undefined: no rows are left. */
   readonly record: (refillUntil: Instant | undefined) => Promise<void>
   /** Set only after `tidemark reset`. Marks rows that were not read again as deleted, and returns their number. */
   readonly endReset: (() => Promise<number>) | undefined
 }
 
-/** Stores the settings. If they have changed, returns which rows to read again. */
+/** Stores the settings; must be called before rows are read. If they have changed, returns which rows to read again. */
 export async function openCoverage(
   context: SyncContext,
   { plan: { config, declaration, scope, runId, window } }: Reading,
@@ -34,7 +35,7 @@ export async function openCoverage(
   return { until: coverage.refillUntil, record, endReset: coverage.because.includes('reset') ? endReset : undefined }
 }
 
-/** Stores the privacy rules for a backfill if the report has not run yet. */
+/** Stores the privacy rules for a backfill if the report has not run yet. Removes values that are now private. */
 export async function storeSettings(context: SyncContext, report: ReportName, scope: string): Promise<void> {
   const { warehouse, fence } = context
   const { mark } = await warehouse.books.lastWindow(report, scope)

@@ -214,7 +214,7 @@ class Trail {
     const { answer } = report
     const { keyed } = pages
     const settings = { answer, keyed, pageSize, youngFrom: youngFrom(clock, overlapMs), start, ...limits }
-    // In memory until they are proven, so that no load contains half a trail.
+    // The entries stay in memory until they are proven, so that no load contains half a trail.
     let entries: FetchedPage[] = []
     const sink = { add: async (page: FetchedPage) => void entries.push(page), drop: async () => void (entries = []) }
     const question = { expand, filters: {}, record }

@@ -7,6 +7,7 @@ import { SyncError } from '../../errors.ts'
 
 export interface BackfillRequest {
   readonly report: ReportName
+  /** Default: the report's configured start. */
   readonly from: Instant | undefined
   /** Default: the end of an open backfill with the same beginning, else now. */
   readonly to: Instant | undefined
