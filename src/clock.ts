@@ -11,13 +11,13 @@ export interface Clock {
   now(): Instant
   monotonicMs(): number
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-  /** The returned function cancels the timer. */
+  /** Does not keep the process alive. The returned function cancels the timer. */
   after(ms: number, action: () => void): () => void
   nextTurn(): Promise<void>
   random(): number
 }
 
-/** Aborts `work` and returns undefined if the work takes longer than `ms` milliseconds. */
+/** Aborts `work` and returns undefined if the work takes longer than `ms` milliseconds. Keeps the process alive. */
 export async function within<T>(ms: number, clock: Pick<Clock, 'after'>, work: (late: AbortSignal) => Promise<T>) {
   const ending = new AbortController()
   const late = Promise.withResolvers<undefined>()
@@ -34,7 +34,7 @@ export async function within<T>(ms: number, clock: Pick<Clock, 'after'>, work: (
   }
 }
 
-/** Calls `action` every `ms` milliseconds until the result is disposed. Ignores errors. */
+/** Calls `action` every `ms` milliseconds until the result is disposed. Does not keep the process alive. */
 export function repeat(ms: number, clock: Pick<Clock, 'after'>, action: () => unknown): Disposable {
   let hasEnded = false
   let cancelTimer: (() => void) | undefined

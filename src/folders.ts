@@ -35,7 +35,7 @@ export function makeFolder(folder: string, mode?: number): void {
 export const PRIVATE_FOLDER = 0o700
 export const PRIVATE_FILE = 0o600
 
-/** Creates a folder that only this user can enter, or makes an existing folder private. */
+/** Creates a folder that only this user can enter. Makes an existing folder private, but not another user's. */
 export function makePrivateFolder(folder: string): void {
   try {
     makeFolder(folder, PRIVATE_FOLDER)
@@ -47,7 +47,10 @@ export function makePrivateFolder(folder: string): void {
 
 const OTHER_USERS_BITS = 0o077
 
-/** Returns whether only this user can enter the folder. False if the folders above it cannot be entered. */
+/**
+ * Returns whether only this user can enter the folder. For root, the parent folder's owner may own the folder too.
+ * Returns false if the folders above cannot be entered.
+ */
 export function isPrivateFolder(folder: string): boolean {
   const found = attempt(() => lstatSync(folder, { throwIfNoEntry: false }), undefined)
   if (found === undefined || !found.isDirectory() || (found.mode & OTHER_USERS_BITS) !== 0) return false
@@ -70,7 +73,7 @@ export function isThere(path: string): boolean {
   }
 }
 
-/** Converts errors about permissions and paths to WAREHOUSE_MISSING. */
+/** Converts errors about permissions and paths to WAREHOUSE_MISSING. Returns other errors unchanged. */
 export const folderRefused = (folder: string, thrown: unknown): unknown =>
   asMistake(folder, thrown, {
     problem: 'cannot be made or written',
@@ -83,6 +86,7 @@ export const ownFileRefused = (path: string, thrown: unknown): unknown =>
     cure: 'Find its owner: a process of another user, perhaps root, created it. After that process has ended, change the owner to this user, or remove it.',
   })
 
+/** Throws WAREHOUSE_MISSING if the folder belongs to another user. */
 export async function removeFolder(folder: string): Promise<void> {
   try {
     await rm(folder, { recursive: true, force: true })

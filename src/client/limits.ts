@@ -20,13 +20,13 @@ export const DEFAULT_LIMITS = {
   retryDelayMsMax: 30 * SECOND_MS,
   /** During a longer pause, requests fail with RATE_LIMITED. */
   retryAfterMsMax: 5 * MINUTE_MS,
-  /** A longer `Retry-After` is probably a mistake. */
+  /** A longer `Retry-After` is shortened to this time, because it is probably a mistake. */
   pauseMsMax: DAY_MS,
 }
 
 export type ClientLimits = Readonly<typeof DEFAULT_LIMITS>
 
-/** A token must still be valid when its request arrives. */
+/** A token is renewed at most this long before it expires, so that it is valid when its request arrives. */
 export const TOKEN_MARGIN_MS_MAX = MINUTE_MS
 /** Example: a token with a lifetime of 60 s is renewed 12 s before its end. */
 export const TOKEN_MARGIN_SHARE = 0.2
@@ -37,7 +37,7 @@ export const TOKEN_ANSWER_BYTES_MAX = 256 * 1_024
 /** A request is sent with at most this many tokens. The first two may be expired tokens from a shared store. */
 export const TOKENS_TRIED_MAX = 3
 export const REFUSAL_BODY_BYTES_MAX = 64 * 1_024
-/** Enough characters for about ten property errors. */
+/** An error quotes at most this many characters of a response: enough for about ten property errors. */
 export const SHOWN_CHARS_MAX = 600
-/** Enough characters for the title of a login page. */
+/** An error quotes at most this many characters of a web page, a host or a property. The title of a login page fits. */
 export const SHOWN_START_CHARS_MAX = 80

@@ -2,7 +2,7 @@
 import { type Secret, spellingsOf } from '../secret.ts'
 
 const MASK = '[secret]'
-/** Concurrent requests use fewer tokens than this. */
+/** Only this many of the newest tokens are masked. Concurrent requests use fewer. */
 const TOKENS_REMEMBERED_MAX = 16
 const JWT_LIKE = /eyJ[\w-]{4,}\.[\w-]+\.?[\w-]*/g
 const BEARER = /\bbearer\s+[\w.~+/=-]{8,}/gi

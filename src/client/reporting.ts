@@ -63,7 +63,7 @@ export interface ReportRequest<T> {
   path: string
   body: Readonly<Record<string, unknown>>
   scope?: string | undefined
-  /** Whether a 403 forbids all later requests of the report, or only this request. */
+  /** Whether a 403 forbids all later requests of the report (the default), or only this request. */
   forbids?: 'report' | 'request' | undefined
   /** Incremental runs are `first`, and backfills are `behind`. */
   priority?: Priority | undefined
@@ -90,6 +90,7 @@ export function openClient(settings: ClientSettings, dependencies: ClientDepende
 }
 
 class Client implements AsyncDisposable {
+  /** `requests` counts report requests, including retries. */
   readonly counters = { requests: 0, tokenRequests: 0, retries: 0, throttled: 0 }
   readonly #requests: RequestEntry[] = []
   readonly #settings: ClientSettings
@@ -138,7 +139,7 @@ class Client implements AsyncDisposable {
     return { expiresAt, scopes }
   }
 
-  /** Returns the service's time or slightly earlier. Undefined before any response. */
+  /** Returns the service's time or slightly earlier, or our time if there is no Date. Undefined before any response. */
   serviceNow(): Instant | undefined {
     return this.#serviceClock.now()
   }

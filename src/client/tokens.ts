@@ -34,6 +34,7 @@ export interface Token {
   readonly secret: Secret
   readonly scopes: readonly string[] | undefined
   readonly expiresAt: Instant
+  /** By our monotonic clock. */
   readonly renewAtMs: number
   /** The number of this client's token request, or 0 for another process's token. */
   readonly issue: number
@@ -154,7 +155,7 @@ export class TokenCache {
 }
 
 const TokenAnswer = z.object({
-  // The token is sent in a header.
+  // The token is sent in a header, so only printable characters without spaces are allowed.
   accessToken: z.string().regex(/^[\x21-\x7e]+$/),
   expiresIn: z.number().positive(),
   // The scheme is case-insensitive (RFC 9110 §11.1).

@@ -34,7 +34,7 @@ export function consumeRequests(consumers: JobConsumers, operations: Pick<Worker
 
 const POLL_EVERY_MS = 250
 
-/** Sends a request and polls for the reply, because queue events can be lost. */
+/** Sends a request and polls for the reply, because queue events can be lost. Throws WORKER_LOST. */
 export async function askQueue(
   { store, clock }: { readonly store: Pick<QueueStore, 'queue'>; readonly clock: Clock },
   request: OperationRequest,

@@ -36,7 +36,7 @@ export interface Changes extends AsyncDisposable {
   readonly writeParquet: (file: string) => Promise<number>
 }
 
-/** Opens a snapshot of the copy. Throws CURSOR_EXPIRED. */
+/** Opens a snapshot of the copy. Throws USAGE_INVALID, CURSOR_EXPIRED or WAREHOUSE_MISSING. */
 export async function openChanges(config: Config, request: ChangesRequest, signal: AbortSignal): Promise<Changes> {
   const reports = [...new Set(request.reports)]
   await using opening = new AsyncDisposableStack()

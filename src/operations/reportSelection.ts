@@ -22,7 +22,7 @@ export function selectReports(
 export const isComparable = ({ name, enabled }: ReportConfig): boolean =>
   enabled && reportOf(name).perRecord === undefined
 
-/** Returns the named reports. Without names, `otherwise` selects the reports. */
+/** Returns the named reports. Without names, `otherwise` selects the reports. Throws REPORT_UNKNOWN. */
 export function namedReports(names: readonly string[], otherwise: (report: ReportName) => boolean = () => true) {
   const unknown = names.find((name) => !isReportName(name))
   if (unknown === undefined) return reportNames.filter(names.length === 0 ? otherwise : (name) => names.includes(name))

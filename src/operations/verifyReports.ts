@@ -19,7 +19,9 @@ import type { PlanOptions } from './planBackfills.ts'
 
 export interface VerifyRequest {
   readonly reports: readonly ReportName[]
+  /** If undefined, the report's configured start. */
   readonly from: Instant | undefined
+  /** If undefined, the report's mark. */
   readonly to: Instant | undefined
 }
 

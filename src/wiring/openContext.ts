@@ -121,7 +121,7 @@ async function openUnlocked(config: Config, waiting: Waiting, tries = 1): Promis
 /** A staging folder that has not been modified for this long belongs to a process that has died. */
 const STALE_MS = 15 * MINUTE_MS
 
-/** Opens the warehouse and removes staged rows of killed processes. */
+/** Opens the warehouse and removes staged rows of killed processes. If `isShared`, keeps rows newer than `STALE_MS`. */
 export async function openWarehouse(config: Config, { isShared = sharesStaging(config) } = {}): Promise<Warehouse> {
   const { warehouse: path, lake, limits, staging, publishBy } = config
   const { warehouseMemory: memory, warehouseThreads: threads } = limits

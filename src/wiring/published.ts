@@ -9,7 +9,7 @@ import { type NewDataRequest, newDataSince } from '../warehouse/books/newData.ts
 import type { Sql } from '../warehouse/database/sql.ts'
 import { checkLayout } from '../warehouse/books/layout.ts'
 
-/** Opens the published copy, or the lake if there is one. */
+/** Opens the published copy, or the lake if there is one. Throws WAREHOUSE_MISSING or WAREHOUSE_CORRUPT. */
 export async function openPublished(
   { published, limits, lake }: Config,
   more: Pick<DatabaseOptions, 'spillDirectory'> = {},
@@ -43,7 +43,7 @@ export interface Newest {
   readonly file: 'warehouse' | 'published'
 }
 
-/** Opens the warehouse. If another process has the file open, opens the published copy. */
+/** Opens the warehouse or, if another process has it open, the published copy. Undefined if neither exists. */
 export async function openNewest(config: Config): Promise<Newest | undefined> {
   const isLake = config.lake !== undefined
   try {

@@ -4,6 +4,7 @@ import { SyncError } from '../errors.ts'
 export const ROLES = ['pull', 'load', 'schedule', 'console'] as const
 export type Role = (typeof ROLES)[number]
 
+/** Throws USAGE_INVALID for an unknown role. */
 export function rolesOf(text: string | undefined): ReadonlySet<Role> {
   if (text === undefined) return new Set(ROLES)
   const names = text.split(',').map((name) => name.trim())

@@ -35,7 +35,7 @@ export interface LiveServing extends AsyncDisposable {
   readonly onPublished: () => Promise<void>
 }
 
-/** Returns undefined if no live server is configured. */
+/** Returns undefined if no live server is configured. Throws EXTENSION_MISSING or SERVE_FAILED. */
 export async function startServing(config: Config, { token, log }: { token: Secret | undefined; log: Log }) {
   const { serve, extensions, published, limits } = config
   if (serve === undefined || token === undefined) return undefined

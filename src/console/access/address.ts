@@ -9,7 +9,7 @@ export const isLoopback = (host: string): boolean =>
 
 type Tokens = Partial<Record<'token' | 'viewToken', Secret | undefined>>
 
-/** Throws CONFIG_INVALID for equal tokens. A console that others can reach needs long tokens. */
+/** Throws CONFIG_INVALID for equal tokens and, if others can reach the console, for missing or short tokens. */
 export function checkTokens(host: string, { token, viewToken }: Tokens): void {
   if (token !== undefined && token.reveal() === viewToken?.reveal())
     throw new SyncError('CONFIG_INVALID', 'the two tokens of the console are equal, so every login could act', {
