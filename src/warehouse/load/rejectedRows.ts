@@ -156,8 +156,7 @@ async function deleteRejectedBatch(
 
 export type Dismissal =
   /** If `keys` is undefined, all rejected rows of the report are dismissed. */
-  | { readonly report: string; readonly keys: readonly string[] | undefined }
-  | { readonly lastSeenBefore: Instant }
+  { readonly report: string; readonly keys: readonly string[] | undefined } | { readonly lastSeenBefore: Instant }
 
 /** Dismisses rejected rows and returns their number. A dismissal by age sets `dismissed_at` to `observed_at`. */
 export async function dismissRejected(sql: Sql, dismissal: Dismissal, now: Instant): Promise<number> {
