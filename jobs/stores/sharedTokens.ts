@@ -21,7 +21,7 @@ export interface SharedValues {
   /** Returns false if the value is no longer `text`. */
   renew(name: string, text: string, ms: number): Promise<boolean>
   remove(name: string, text: string): Promise<void>
-  /** Makes the value expire after `ms`, unless it already expires later. */
+  /** Stores an empty value that expires after `ms`, unless the stored value already expires later. */
   prolong(name: string, ms: number): Promise<void>
 }
 
