@@ -1,7 +1,18 @@
-/** Replaces whole files. A power cut leaves either the complete old file or the complete new file. */
-import { open, readdir, rename, rm, writeFile } from 'node:fs/promises'
+/** Identifies files, and replaces whole files: a power cut leaves the complete old file or the complete new file. */
+import { open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { PRIVATE_FILE } from './folders.ts'
+
+/** Returns the device and the inode of a file, which stay the same for each path to it. Undefined if it is missing. */
+export async function fileIdentity(path: string): Promise<string | undefined> {
+  try {
+    const { dev, ino } = await stat(path, { bigint: true })
+    return `${dev} ${ino}`
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
 
 /** Writes a file or a folder from the system's cache to the disk. Returns the size in bytes. */
 export async function flush(path: string): Promise<number> {

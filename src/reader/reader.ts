@@ -1,9 +1,10 @@
 /** Runs users' SQL statements on the newest published copy, in a separate process with limited memory. */
-import { link, realpath, stat } from 'node:fs/promises'
+import { link, realpath } from 'node:fs/promises'
 import path from 'node:path'
 import type { Config, Limits } from '../config/config.ts'
 import type { TakeRows } from '../warehouse/database/duckdb.ts'
 import { nothingPublished, SyncError } from '../errors.ts'
+import { fileIdentity } from '../files.ts'
 import { isThere } from '../folders.ts'
 import type { QueryEnd, Request } from './messages.ts'
 import { type AskOptions, ReaderProcess } from './readerProcess.ts'
@@ -33,7 +34,7 @@ export function openReader(config: ReaderConfig): Reader {
   }
   const ask = async (request: Request, options: Omit<AskOptions, 'limitMs'>): Promise<unknown> => {
     const result = request.do === 'write' ? request.result : undefined
-    const state = `${await fileIdentity(config)} ${result}`
+    const state = `${await copyIdentity(config)} ${result}`
     const isUsable =
       current?.state === state && (await current.process.then((process) => process.isAlive).catch(() => false))
     if (!isUsable) await close()
@@ -48,13 +49,11 @@ export function openReader(config: ReaderConfig): Reader {
   }
 }
 
-async function fileIdentity({ published, lake }: ReaderConfig): Promise<string> {
+async function copyIdentity({ published, lake }: ReaderConfig): Promise<string> {
   if (lake !== undefined) return ''
-  if (isThere(published)) {
-    const { dev, ino } = await stat(published, { bigint: true })
-    return `${dev} ${ino}`
-  }
-  throw nothingPublished(published)
+  const identity = isThere(published) ? await fileIdentity(published) : undefined
+  if (identity === undefined) throw nothingPublished(published)
+  return identity
 }
 
 async function start({ published, lake, limits }: ReaderConfig, result: string | undefined): Promise<ReaderProcess> {

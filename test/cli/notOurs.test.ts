@@ -27,8 +27,8 @@ it.each([
     const beside = ${JSON.stringify(join(folder.path, 'warehouse.duckdb'))}
     const config = { queue: 'embedded', warehouse: beside, staging: beside + '.staging', limits: { warehouseMemory: '256MB' } }
     ${GIVE_UP}
-    const told = await openWarehouse(config).then(() => 'nothing', ({ code, message, cure }) => ({ code, message, cure }))
-    console.log(JSON.stringify(told))
+    const outcome = await openWarehouse(config).then(() => 'nothing', ({ code, message, cure }) => ({ code, message, cure }))
+    console.log(JSON.stringify(outcome))
     process.exit()`)
   await chmod(left, 0o700)
   expect(JSON.parse(said)).toMatchObject({
@@ -50,22 +50,22 @@ it('staging that this user may not write is named when rows are staged', async (
     ${GIVE_UP}
     const spool = new Spool(${JSON.stringify(join(staging, 'run'))}, { snapshot: () => ({}) }, limits)
     const page = { lines: () => Buffer.from('{}'), collections: [], rejected: [] }
-    const told = await spool.add(page, 0n).then(() => 'nothing', ({ code, message, cure }) => ({ code, message, cure }))
-    console.log(JSON.stringify(told))`)
+    const outcome = await spool.add(page, 0n).then(() => 'nothing', ({ code, message, cure }) => ({ code, message, cure }))
+    console.log(JSON.stringify(outcome))`)
   expect(JSON.parse(said)).toMatchObject({
     code: 'WAREHOUSE_MISSING',
     message: expect.stringContaining(join(staging, 'run')) as string,
   })
 })
 
-/** What commands that read are told by a user who may enter no folder but that of the copy, if any. */
+/** Opens the warehouse and its copy as a user who may enter at most the copy's folder. Returns what this user sees. */
 async function readBy(folder: string, published: string): Promise<unknown> {
   const said = await saidUnprivileged(`
     import { openNewest, openPublished } from ${program('wiring/published.ts')}
     const config = ${JSON.stringify({ warehouse: join(folder, 'warehouse.duckdb'), published, limits: { queryMemory: '256MB' } })}
     ${GIVE_UP}
-    const told = (opening) => opening.then((opened) => opened?.file ?? 'opened', ({ code, message }) => ({ code, message }))
-    console.log(JSON.stringify([await told(openNewest(config)), await told(openPublished(config))]))
+    const outcomeOf = (opening) => opening.then((opened) => opened?.file ?? 'opened', ({ code, message }) => ({ code, message }))
+    console.log(JSON.stringify([await outcomeOf(openNewest(config)), await outcomeOf(openPublished(config))]))
     process.exit()`)
   return JSON.parse(said)
 }
@@ -80,9 +80,9 @@ it('files that this user may not look at are not taken for missing ones', { tags
   const [warehouse, published] = ['warehouse', 'published'].map((name) => join(folder.path, `${name}.duckdb`))
   for (const path of [warehouse ?? '', published ?? '']) await (await Warehouse.open({ path, memory: '256MB' })).close()
   await handOver(folder.path, 0o000)
-  const told = await readBy(folder.path, published ?? '')
+  const outcome = await readBy(folder.path, published ?? '')
   await handOver(folder.path, 0o700)
-  expect(told).toEqual([refused(warehouse), refused(published)])
+  expect(outcome).toEqual([refused(warehouse), refused(published)])
 })
 
 it.each([
@@ -98,9 +98,9 @@ it.each([
   await handOver(published, 0o400)
   await handOver(warehouse, rights.warehouse)
   await handOver(folder.path, rights.folder)
-  const told = await readBy(folder.path, published)
+  const outcome = await readBy(folder.path, published)
   await handOver(folder.path, 0o700)
-  expect(told).toEqual(['published', 'opened'])
+  expect(outcome).toEqual(['published', 'opened'])
 })
 
 it.each([
@@ -119,13 +119,40 @@ it.each([
     const config = await loadConfig({ env, cwd: '/' })
     ${GIVE_UP}
     const { signal } = new AbortController()
-    const told = await readStatus(config, { clock, signal }).then(() => 'nothing', ({ code, message, cure }) => ({ code, message, cure }))
-    console.log(JSON.stringify(told))
+    const outcome = await readStatus(config, { clock, signal }).then(() => 'nothing', ({ code, message, cure }) => ({ code, message, cure }))
+    console.log(JSON.stringify(outcome))
     process.exit()`)
   await handOver(folder.path, 0o700)
   expect(JSON.parse(said)).toEqual({
     ...refused(at),
     cure: expect.stringContaining('Allow this user to enter') as string,
+  })
+})
+
+it('the copy of another warehouse is not replaced if this user may not enter the folder of that warehouse', async () => {
+  await using others = await aFolder()
+  await using own = await aFolder()
+  const [first, second, to] = [
+    join(others.path, 'first.duckdb'),
+    join(own.path, 'second.duckdb'),
+    join(own.path, 'to.duckdb'),
+  ]
+  await using warehouse = await Warehouse.open({ path: first, memory: '256MB' })
+  await warehouse.publish(to)
+  await handOver(to, 0o600)
+  await handOver(own.path, 0o700)
+  await handOver(others.path, 0o000)
+  const said = await saidUnprivileged(`
+    import { Warehouse } from ${program('warehouse/warehouse.ts')}
+    ${GIVE_UP}
+    const warehouse = await Warehouse.open({ path: ${JSON.stringify(second)}, memory: '256MB' })
+    const outcome = await warehouse.publish(${JSON.stringify(to)}).catch(({ code, message }) => ({ code, message }))
+    console.log(JSON.stringify(outcome))
+    process.exit()`)
+  await handOver(others.path, 0o700)
+  expect(JSON.parse(said)).toEqual({
+    code: 'PUBLISH_FAILED',
+    message: `${to} is the published copy of another warehouse, ${first}`,
   })
 })
 
@@ -143,8 +170,8 @@ it('lines of runs that this user may not read are not taken for lines that were 
     env.TIDEMARK_WAREHOUSE = './warehouse.duckdb'
     const config = await loadConfig(shell)
     ${GIVE_UP}
-    const told = await logs(shell, { config }, 'events').then(() => 'nothing', ({ code, message }) => ({ code, message }))
-    console.log(JSON.stringify(told))`)
+    const outcome = await logs(shell, { config }, 'events').then(() => 'nothing', ({ code, message }) => ({ code, message }))
+    console.log(JSON.stringify(outcome))`)
   await handOver(kept, 0o700)
   expect(JSON.parse(said)).toEqual({
     code: 'WAREHOUSE_MISSING',

@@ -64,7 +64,7 @@ async function syncs(shop: Workshop, { trouble }: RunPlan, context: SyncContext)
   return (await Promise.all([syncAll(first, reports), second])).flat()
 }
 
-/** Whole reports are compared while things go wrong; what that meets may end it, as any run. */
+/** Runs reconciles while faults are active. A fault may end a reconcile, like any other run. */
 async function reconcileAmidst(
   { tally, recorded, lastWords }: Workshop,
   context: SyncContext,

@@ -132,7 +132,7 @@ async function held(opened: OpenWarehouse, shared: readonly SharedColumns[]): Pr
   return found
 }
 
-it('a field may be called as any name that our own statements give', { tags: 'long' }, async () => {
+it('a field may have any name that our own statements use', { tags: 'long' }, async () => {
   await using plain = await aWarehouse()
   await using odd = await aWarehouse()
   await lived(plain, {})

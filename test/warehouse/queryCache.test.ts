@@ -150,7 +150,7 @@ describe('a result that is kept in memory', () => {
     expect(reads(books)).toBe(2)
   })
 
-  it('is refused once the database is being closed, as any other result', async () => {
+  it('throws once the database is being closed, like any other query', async () => {
     await using books = await someBooks()
     await books.marks()
     await books.database.close()

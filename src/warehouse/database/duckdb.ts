@@ -103,7 +103,7 @@ export class Database implements Sql, AsyncDisposable {
   static async open(path: string, options: DatabaseOptions): Promise<Database> {
     try {
       using opening = new DisposableStack()
-      opening.use(claimFile(path, options.readOnly === true))
+      opening.use(await claimFile(path, options.readOnly === true))
       const instance = opening.adopt(await DuckDBInstance.create(path, settings(options)), (each) => each.closeSync())
       const connection = opening.adopt(await instance.connect(), (each) => each.closeSync())
       await connection.run(`SET TimeZone = 'UTC'`)

@@ -1,10 +1,10 @@
 /** Creates a warehouse's file, and detects when someone replaces it. */
 import { existsSync } from 'node:fs'
-import { link, rm, stat, utimes } from 'node:fs/promises'
+import { link, rm, utimes } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { systemClock } from '../../clock.ts'
 import { asSyncError, attempt, SyncError } from '../../errors.ts'
-import { flush } from '../../files.ts'
+import { fileIdentity, flush } from '../../files.ts'
 import { folderRefused, makeFolder, makePrivateFolder, removeLeftovers } from '../../folders.ts'
 import { DAY_MS, SECOND_MS, toMillis } from '../../instant.ts'
 import { Database, type DatabaseOptions } from './duckdb.ts'
@@ -48,25 +48,15 @@ export async function openFile(path: string, options: DatabaseOptions): Promise<
 
 /** Returns a check that throws WAREHOUSE_MISSING if someone has replaced the file: later commits would be lost. */
 export async function watchFile(path: string): Promise<() => Promise<void>> {
-  const before = await identityOf(path)
+  const before = await fileIdentity(path)
   return async () => {
-    const now = await identityOf(path)
+    const now = await fileIdentity(path)
     if (now === before) return
     const what = now === undefined ? 'was moved away or removed' : 'was replaced by another file'
     throw new SyncError('WAREHOUSE_MISSING', `${path} ${what} while this process had it open`, {
       cure: 'Stop this process, put the right file in place and start it again: rows that it writes until then are lost.',
       data: { path },
     })
-  }
-}
-
-export async function identityOf(path: string): Promise<string | undefined> {
-  try {
-    const { dev, ino } = await stat(path, { bigint: true })
-    return `${dev} ${ino}`
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
   }
 }
 

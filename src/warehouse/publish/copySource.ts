@@ -1,9 +1,9 @@
 /** Finds the warehouse of a published copy, so that two warehouses never replace each other's copy. */
+import { fileIdentity } from '../../files.ts'
 import { Database } from '../database/duckdb.ts'
 import { onlyRow, type Sql, text } from '../database/sql.ts'
-import { identityOf } from '../database/warehouseFile.ts'
 
-/** A backup and a moved warehouse keep `mark`. `file` is empty before the first publication. */
+/** The `mark` identifies a warehouse: its backups and a moved warehouse keep it. `file` is the path of the warehouse. */
 const SOURCE = `SELECT max(value) FILTER (name = 'number_mark') AS mark,
   coalesce(max(value) FILTER (name = 'published_from'), '') AS file FROM tidemark.settings`
 const sourceOf = (sql: Sql) => onlyRow<{ mark: string; file: string }>(sql, SOURCE)
@@ -14,11 +14,11 @@ export async function recordSource(sql: Sql, file: string): Promise<void> {
     INSERT INTO tidemark.settings VALUES ('published_from', ${text(file)})`)
 }
 
-/** Returns the copy's warehouse if it is another one than `own` and its file exists. An unreadable file counts too. */
+/** Returns the path of the copy's warehouse, if this is not `own` and its file exists or cannot be examined. */
 export async function otherSource(copy: Database, own: Database): Promise<string | undefined> {
   const { mark, file } = await sourceOf(copy)
-  const identity = await identityOf(file)
-  if (identity === undefined || identity === (await identityOf(own.path))) return undefined
+  const identity = await fileIdentity(file).catch(() => 'not accessible')
+  if (identity === undefined || identity === (await fileIdentity(own.path))) return undefined
   if ((await sourceOf(own)).mark === mark) return undefined
   return (await markIn(file, copy.memory).catch(() => mark)) === mark ? file : undefined
 }

@@ -8,13 +8,12 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { filesExhausted, isOutOfFiles, SyncError } from '../../errors.ts'
-import { removeTemporaryFiles, replaceFile } from '../../files.ts'
+import { fileIdentity, removeTemporaryFiles, replaceFile } from '../../files.ts'
 import { makeFolder } from '../../folders.ts'
 import { MINUTE_MS } from '../../instant.ts'
 import { Database } from '../database/duckdb.ts'
 import { checkpoint } from '../database/loadResources.ts'
 import { name, onlyRow } from '../database/sql.ts'
-import { identityOf } from '../database/warehouseFile.ts'
 import { otherSource, recordSource } from './copySource.ts'
 import { commentForReaders } from './publishComments.ts'
 
@@ -53,8 +52,8 @@ export async function publish(database: Database, to: string, by: PublishBy): Pr
   const state = await stateOf(database)
   // Opening the copy is slow, so it is opened only if it may be up to date, or if another process has replaced it.
   const last = lastPublished.get(database)
-  const mustOpen = last === undefined || last.state === state || last.file !== (await identityOf(place))
-  const copy = mustOpen ? await readCopy(place, database).catch(() => undefined) : undefined
+  const mustOpen = last === undefined || last.state === state || last.file !== (await fileIdentity(place))
+  const copy = mustOpen ? await readCopy(place, database) : undefined
   if (copy?.other !== undefined)
     throw new SyncError('PUBLISH_FAILED', `${to} is the published copy of another warehouse, ${copy.other}`, {
       cure: `Nothing was replaced. Set published to another file. Or, if nobody needs that copy, remove ${to}.`,
@@ -67,7 +66,7 @@ export async function publish(database: Database, to: string, by: PublishBy): Pr
     await checkpoint(database, run)
     return copyInto(database.path, place, by)
   })
-  lastPublished.set(database, { state, file: await identityOf(place) })
+  lastPublished.set(database, { state, file: await fileIdentity(place) })
   return { path: to, replaced: true, copied }
 }
 
@@ -110,10 +109,16 @@ const STATE = `
     (SELECT epoch_us(max(changed_at)) FROM tidemark.schema_changes),
     (SELECT count(dismissed_at) || '@' || max(epoch_us(dismissed_at)) FROM tidemark.rejected_rows)) AS state`
 
+/** Returns undefined if there is no copy, or if DuckDB cannot read the copy. */
 async function readCopy(path: string, own: Database) {
-  await using copy = await Database.open(path, { readOnly: true, memory: READER_MEMORY })
-  const other = await otherSource(copy, own)
-  return { other, state: other === undefined ? await stateOf(copy) : undefined }
+  try {
+    await using copy = await Database.open(path, { readOnly: true, memory: READER_MEMORY })
+    const other = await otherSource(copy, own)
+    return { other, state: other === undefined ? await stateOf(copy) : undefined }
+  } catch (error) {
+    if (error instanceof SyncError) return undefined
+    throw error
+  }
 }
 
 export function copyInto(from: string, to: string, by: PublishBy = 'blocks'): Promise<CopyWay> {

@@ -124,15 +124,15 @@ it('no other user may read who has the embedded queue open, also where the files
 const OPEN_STORE = new URL('../../../jobs/stores/openStore.ts', import.meta.url).href
 const CLOCK = new URL('../../../src/clock.ts', import.meta.url).href
 
-/** What a user who owns nothing is told who opens the queue. */
+/** Opens the queue as a user who owns nothing. Returns the error that this user sees. */
 async function saidOf(directory: string): Promise<unknown> {
   const said = await saidUnprivileged(`
     import { openStore } from ${JSON.stringify(OPEN_STORE)}
     import { systemClock } from ${JSON.stringify(CLOCK)}
     ${GIVE_UP}
     const opened = openStore('embedded', { directory: ${JSON.stringify(directory)}, clock: systemClock })
-    const told = await opened.then((store) => store.close(), ({ code, message, cure }) => ({ code, message, cure }))
-    console.log(JSON.stringify(told ?? 'opened'))`)
+    const outcome = await opened.then((store) => store.close(), ({ code, message, cure }) => ({ code, message, cure }))
+    console.log(JSON.stringify(outcome ?? 'opened'))`)
   return JSON.parse(said)
 }
 
@@ -157,9 +157,9 @@ it.each([
     }
     // As root leaves them: files that others may read, a folder that they may not.
     await chmod(directory + ending, ending === '' ? 0o700 : 0o444)
-    const told = await saidOf(directory)
+    const outcome = await saidOf(directory)
     await rm(folder, { recursive: true })
-    expect(told).toEqual({
+    expect(outcome).toEqual({
       code: 'WAREHOUSE_MISSING',
       message: expect.stringContaining(`${directory}${ending} cannot be opened or written: EACCES`) as string,
       cure: expect.stringContaining('perhaps root') as string,
