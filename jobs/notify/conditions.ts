@@ -1,7 +1,7 @@
 /** Finds the conditions that notices report, such as a paused report. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'
-import { advisedOverlap } from '../../src/config/units.ts'
+import { advisedOverlap } from '../../src/units.ts'
 import { MINUTE_MS, toMillis } from '../../src/instant.ts'
 import type { BookFigures } from '../../src/warehouse/books/bookFigures.ts'
 import type { Failures, Message } from './memory.ts'

@@ -1,6 +1,6 @@
 /** The form of an entry in the list of commands. */
 import { InvalidArgumentError, Option } from 'commander'
-import { parseDuration } from '../config/units.ts'
+import { parseDuration } from '../units.ts'
 import { type Instant, parseInstant } from '../instant.ts'
 import type { Action } from './shell.ts'
 

@@ -2,7 +2,7 @@
 import { reportOf, type ReportName } from '../../schema/index.ts'
 import type { Config, OffReason } from '../config/config.ts'
 import { counted, duration, grouped, line, problemsText, table, wholeSeconds, zeroColumns } from './layout.ts'
-import { settingDuration } from '../config/units.ts'
+import { settingDuration } from '../units.ts'
 import { changesText } from '../plan/coverage.ts'
 import type { ScopeCoverage } from '../status/coverage.ts'
 import type { Standing } from '../status/standing.ts'

@@ -3,7 +3,7 @@ import { isIP, isIPv4 } from 'node:net'
 import { attempt } from '../errors.ts'
 import { DAY_MS, parseInstant } from '../instant.ts'
 import { cronProblem, isCron } from './cron.ts'
-import { parseDuration } from './units.ts'
+import { parseDuration } from '../units.ts'
 
 const EVERY_MS_MIN = 1_000
 /** Node's timers cannot wait longer than 2^31 ms (24.8 days). */

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { formatInstant, type Instant, parseInstant } from '../instant.ts'
 import { instantProblem, type Check } from './checks.ts'
-import { BYTE_SIZE, parseByteSize } from './units.ts'
+import { BYTE_SIZE, parseByteSize } from '../units.ts'
 
 /** Returns a schema for text. Its error is the problem that `check` returns. */
 export const checked = (check: Check, meaning: string) =>

@@ -19,7 +19,7 @@ import {
 } from './checks.ts'
 import { between, byteSize, checked, text, unique, whole } from './fields.ts'
 import { deletesEvery, reconcileEvery, reportSection, rhythm, schemaContract, type RawReport } from './reportSection.ts'
-import { BYTE_SIZE, parseDuration } from './units.ts'
+import { BYTE_SIZE, parseDuration } from '../units.ts'
 
 const MIB = 2 ** 20
 /** With a lower rate, a worker would seem to hang. */

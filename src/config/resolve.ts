@@ -12,7 +12,7 @@ import {
   SERVE_TOKEN,
 } from './environment.ts'
 import { limitsOf, type RawConfig } from './raw.ts'
-import { parseDuration } from './units.ts'
+import { parseDuration } from '../units.ts'
 import { parseInstant, type Instant } from '../instant.ts'
 import type { RawReport } from './reportSection.ts'
 import type { ReceiverConfig } from './secrets.ts'

@@ -1,7 +1,7 @@
 /** Reads the state of each report from the tables of schema `tidemark`: mark, last run, and why it does not run. */
 import { z } from 'zod'
 import { Report, reportNames, type ReportName } from '../../schema/index.ts'
-import { advisedOverlap } from '../config/units.ts'
+import { advisedOverlap } from '../units.ts'
 import { formatInstant, type Instant, parseInstant, toMillis } from '../instant.ts'
 import { budgetOf } from '../plan/requestBudget.ts'
 import type { Database } from '../warehouse/database/duckdb.ts'

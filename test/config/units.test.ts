@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { hint, nearest } from '../../src/config/suggest.ts'
 import { cronProblem, isCron } from '../../src/config/cron.ts'
-import { parseByteSize, parseDuration } from '../../src/config/units.ts'
+import { parseByteSize, parseDuration } from '../../src/units.ts'
 
 describe('durations', () => {
   it.each([

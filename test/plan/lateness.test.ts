@@ -1,7 +1,7 @@
 /** Late rows: what counts as asked before, how late a row is at least, and which overlap follows from it. */
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { advisedOverlap, parseDuration } from '../../src/config/units.ts'
+import { advisedOverlap, parseDuration } from '../../src/units.ts'
 import { type Instant, minusMs, plusMs } from '../../src/instant.ts'
 import { previousRead, latenessMs } from '../../src/plan/lateness.ts'
 

@@ -1,6 +1,6 @@
 /** Examines how a service pages a report and how it sets modification times. */
 import type { ReportName } from '../../../schema/index.ts'
-import { advisedOverlap } from '../../config/units.ts'
+import { advisedOverlap } from '../../units.ts'
 import { SyncError } from '../../errors.ts'
 import { type Instant, latest, millisBetween, MINUTE_MS, SECOND_MS } from '../../instant.ts'
 import type { Question } from '../../plan/question.ts'

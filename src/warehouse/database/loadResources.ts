@@ -1,5 +1,6 @@
 /** Limits the threads and the memory that DuckDB uses for one load. */
 import { assert, SyncError } from '../../errors.ts'
+import { parseByteSize } from '../../units.ts'
 import type { Database } from './duckdb.ts'
 import { onlyRow, type Sql } from './sql.ts'
 
@@ -84,7 +85,8 @@ interface MemoryLimit {
 const limits = new WeakMap<Database, MemoryLimit>()
 
 function limitOf(database: Database): MemoryLimit {
-  const bytes = bytesOf(database.memory)
+  const bytes = parseByteSize(database.memory)
+  assert(bytes !== undefined, `${database.memory} is not a size`)
   const limit = limits.get(database) ?? { bytes, forRows: 0, forLongRows: 0, forNewRows: new Map<string, number>() }
   limits.set(database, limit)
   return limit
@@ -141,13 +143,6 @@ async function raiseLimit(database: Database): Promise<boolean> {
   limit.forRows = wanted
   await setLimit(limit, (sql) => database.run(sql))
   return true
-}
-
-function bytesOf(memory: string): number {
-  const [, amount = '', unit = '', binary] = /^([\d.]+) ?([KMGT]?)(i?)B$/.exec(memory) ?? []
-  const bytes = Math.floor(Number(amount) * (binary === 'i' ? 1024 : 1000) ** ['', 'K', 'M', 'G', 'T'].indexOf(unit))
-  assert(bytes > 0, `${memory} is not a size`)
-  return bytes
 }
 
 const threadsOf = async (database: Database): Promise<number> =>

@@ -1,5 +1,5 @@
 /** Parses durations and sizes, such as `90s` and `256MB`. */
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../instant.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from './instant.ts'
 
 const MS_PER = { ms: 1, s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS } as const
 const BYTES_PER = { B: 1, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 }
