@@ -8,6 +8,7 @@ export interface LastPage {
   readonly isShort: boolean
 }
 
+const FIRST_LEAP = 4
 const LEAP_GROWTH = 4
 
 /**
@@ -21,7 +22,7 @@ export function* searchLastPage(guess = 1, stop = Infinity): Generator<number, L
   /** Number of a page that is shorter than page 1. The next page must be empty. */
   let short: number | undefined
   let lastPageRepeats = false
-  let leap = 1
+  let leap = guess > 1 ? 1 : FIRST_LEAP
 
   function nextNumber(): number {
     if (short !== undefined) return short + 1

@@ -8,23 +8,25 @@ import { type Asked, aTideAnsweredBy } from './answering.ts'
 
 const MINUTE_MS = 60_000
 const PAGE_ROWS = 3
-/** Of 11 or 12 rows, the page behind the last one, and the page before it. */
-const BEHIND_LAST = 5
-const BEFORE_LAST = 3
+/** Of 11 or 12 rows. The search for the last page ends with a request for this page. Then page 3 is read. */
+const LAST = 4
 
 const anEvent = ([id, at]: readonly [number, number]): string => {
   const stamp = new Date(at).toISOString()
   return `{"eventId":${id},"recordModified":"${stamp}","aggregateRecordModified":"${stamp}","isDeleted":false}`
 }
 
-/** Events of hours ago, one a minute, in order of time. */
-function serviceOf(count: number) {
+/** Events of hours ago, one a minute, in order of time or of their identifiers. */
+function serviceOf(count: number, order: 'time' | 'identifier' = 'time') {
   const begun = Date.now() - 300 * MINUTE_MS
-  const events = new Map(Array.from({ length: count }, (_, n) => [n + 1, begun + n * MINUTE_MS] as const))
+  const minutes = (n: number) => (order === 'time' ? n : (n * 7) % count)
+  const events = new Map(Array.from({ length: count }, (_, n) => [n + 1, begun + minutes(n) * MINUTE_MS] as const))
   const answer = ({ body }: Asked): string => {
     const since = Date.parse(String(body.modifiedSince))
     const until = Date.parse(String(body.modifiedUntil))
-    const rows = [...events].filter(([, at]) => at >= since && at <= until).toSorted(([, a], [, b]) => a - b)
+    const compared = order === 'time' ? 1 : 0
+    const found = [...events].filter(([, at]) => at >= since && at <= until)
+    const rows = found.toSorted((a, b) => a[compared] - b[compared])
     const size = Number(body.pageSize)
     const from = (Number(body.pageNumber) - 1) * size
     return `[${rows
@@ -65,9 +67,8 @@ it.each([
   const answer = (asked: Asked) => {
     const given = service.answer(asked)
     const { pageNumber } = asked.body
-    if (isCounted && pageNumber === BEFORE_LAST) service.enter(100)
-    // The request that finds nothing behind the last page is the last one before the pages are read back.
-    if (pageNumber === BEHIND_LAST) isCounted = true
+    if (isCounted && pageNumber === LAST - 1) service.enter(100)
+    if (pageNumber === LAST) isCounted = true
     return given
   }
   expect(await idsAfterRun(answer)).toEqual([...idsUpTo(count), 100])
@@ -86,13 +87,22 @@ it('no event is lost when one leaves page 1 while the last page is looked for', 
   expect(await idsAfterRun(answer)).toEqual(idsUpTo(11))
 })
 
+it('no event is lost when one leaves the last page between its read and the read of the page behind it', async () => {
+  const service = serviceOf(16, 'identifier')
+  const answer = (asked: Asked) => {
+    // Page 5 was read before. Event 16 is alone on page 6, and moves to page 5.
+    if (asked.body.pageNumber === 6) service.edit(13)
+    return service.answer(asked)
+  }
+  expect(await idsAfterRun(answer)).toEqual(idsUpTo(16))
+})
+
 it('no event is lost when the order changes between two pages that are read back', async () => {
   const service = serviceOf(11)
   let isCounted = false
   const answer = (asked: Asked) => {
     const { pageNumber } = asked.body
-    // The last request of the search is for the page behind the last one. Then page 3 is read, with event 8.
-    if (pageNumber === BEHIND_LAST) isCounted = true
+    if (pageNumber === LAST) isCounted = true
     const isExchanged = isCounted && pageNumber === 2
     if (isExchanged) service.exchange(5, 8)
     const given = service.answer(asked)

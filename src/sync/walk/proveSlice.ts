@@ -172,16 +172,16 @@ class SliceReading {
     }
   }
 
-  /** Reads back to page 1. A full last page is read again, because the proof needs a read after the empty page. */
+  /** Reads back to page 1. */
   async #walkBack(): Promise<void> {
     const { source, slice } = this
     const last = this.#last as FoundPage
     const walk = new PageWalk(source, slice.span)
-    if (last.isShort) {
+    if (last.isComplete) {
       walk.record(last.page)
       await source.rows?.add(last.page)
     }
-    await walk.back(last.isShort ? last.number - 1 : last.number)
+    await walk.back(last.isComplete ? last.number - 1 : last.number)
     this.progress = { ...this.progress, backwardWalk: walk.walk }
   }
 

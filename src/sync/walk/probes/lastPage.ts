@@ -10,6 +10,8 @@ import { type PageWalk, questionFor, type SliceSource } from '../walkPages.ts'
 
 export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
+  /** False if the page was full before the next page was seen empty: rows of the next page may have moved to it since. */
+  readonly isComplete: boolean
 }
 
 /** A load is planned only this full, because events with two modification times may be read twice. */
@@ -37,6 +39,7 @@ export async function probeLastPage({ source, slice, first }: ProbedSlice, walk:
   const search = searchLastPage(guess, stop)
   let full = first
   let short: FetchedPage | undefined
+  let latest = first
   let step = search.next()
   while (step.done !== true) {
     const number = step.value
@@ -44,6 +47,7 @@ export async function probeLastPage({ source, slice, first }: ProbedSlice, walk:
     const seen = await walk.peek(number).catch(undefinedIfRefused)
     // A service may also refuse a page that exists.
     if (seen === undefined) return undefined
+    latest = seen
     const comparison = compare(seen, { first, full, short })
     const cut = comparison === 'full' && number === stop ? partsAt({ source, slice, first }, seen) : undefined
     if (cut !== undefined) return { parts: cut, partRows: [(number - 1) * pageRows + 1, settings.loadRowsMax + 1] }
@@ -55,7 +59,13 @@ export async function probeLastPage({ source, slice, first }: ProbedSlice, walk:
   const found = step.value
   const page = found?.isShort === true ? short : full
   if (found === undefined || page === undefined) return undefined
-  return { ...found, page, total: (found.number - 1) * pageRows + (found.isShort ? page.page.rowCount : pageRows) }
+  const isComplete = found.isShort || page === latest
+  return {
+    ...found,
+    page,
+    isComplete,
+    total: (found.number - 1) * pageRows + (found.isShort ? page.page.rowCount : pageRows),
+  }
 }
 
 /**
