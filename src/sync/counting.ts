@@ -90,7 +90,7 @@ async function findRows(comparison: Comparison, acceptedDifference: number): Pro
     return 'recent rows'
   if (kind === 'unknown') return 'totals that change'
   const before = { ...intake.figures }
-  intake.source = { kind: 'reread', lateMs: plan.config.overlapMs }
+  intake.reason = { kind: 'reread', lateMs: plan.config.overlapMs }
   let absent = 0
   for (const range of await wrongRanges(comparison, notes, total)) absent += await readRange(comparison, range)
   const { inserted, updated, deleted } = intake.figures
@@ -134,7 +134,7 @@ async function readRange(comparison: Comparison, range: Span): Promise<number> {
     if (missing.length > 0) oldest ??= { span, missing }
   }
   if (oldest !== undefined)
-    intake.source = { kind: 'reread', lateMs: await latenessMs(comparison, oldest.span, oldest.missing) }
+    intake.reason = { kind: 'reread', lateMs: await latenessMs(comparison, oldest.span, oldest.missing) }
   await intake.commit()
   const isLast = range.until === until
   const span = { since: range.since, until: isLast ? plan.window.until : range.until }

@@ -21,7 +21,7 @@ import type { FetchedPage } from './walk/pageSource.ts'
 export interface IntakeOptions {
   readonly report: Declaration
   readonly runId: string
-  readonly source: RowSource
+  readonly reason: ReadReason
   readonly followers?: ChangesLoad['followers']
 }
 
@@ -32,7 +32,7 @@ export type GoneKey = readonly (string | number)[]
 export const wholeKey = ({ currency }: Declaration, key: number | string, scope: string): GoneKey =>
   currency === undefined ? [key] : [key, scope]
 
-export type RowSource =
+export type ReadReason =
   | Pick<ChangesLoad, 'kind' | 'previousRead'>
   | Pick<RereadLoad, 'kind' | 'lateMs'>
   | { readonly kind: 'backfill' | 'audit' }
@@ -56,7 +56,7 @@ export class Intake implements AsyncDisposable {
   readonly catalog: ObjectCatalog
   readonly figures = noFigures()
   /** Why rows are being read, such as for a backfill. Callers commit all added rows before they change this value. */
-  source: RowSource
+  reason: ReadReason
   readonly #context: WalkContext
   readonly #options: IntakeOptions
   readonly #spool: Spool
@@ -67,10 +67,10 @@ export class Intake implements AsyncDisposable {
 
   constructor(context: WalkContext, options: IntakeOptions) {
     const { settings } = context
-    const { report, runId, source } = options
+    const { report, runId, reason } = options
     this.#context = context
     this.#options = options
-    this.source = source
+    this.reason = reason
     this.catalog = catalogOf(report)
     // The directory has a random name, because another process may stage rows of the same run.
     const directory = join(settings.staging, `${runId}-${report.name}-${randomUUID()}`)
@@ -106,7 +106,7 @@ export class Intake implements AsyncDisposable {
   async commit(run?: RunRecord): Promise<void> {
     const segments = await this.#spool.takeRest()
     await this.#loading
-    const isAudit = this.source.kind === 'audit'
+    const isAudit = this.reason.kind === 'audit'
     const full = segments.filter((segment) => segment.rows > 0 || segment.rejected.length > 0 || isAudit)
     for (const segment of full.slice(0, -1)) await this.#load({ segment, proven: [] })
     const segment = full.at(-1)
@@ -122,7 +122,7 @@ export class Intake implements AsyncDisposable {
 
   /** False if windows must be loaded as a whole: those of audit entries, or of rows that need a second read. */
   get #cutsBetweenPages(): boolean {
-    return !this.#awaitsDifference && this.source.kind !== 'audit'
+    return !this.#awaitsDifference && this.reason.kind !== 'audit'
   }
 
   /** Loads each full segment during the walk. If the previous segment is still being loaded, the walk waits. */
@@ -139,7 +139,7 @@ export class Intake implements AsyncDisposable {
   #inputOf({ segment, proven, run }: OneLoad): LoadInput {
     const { client, clock, fence, settings } = this.#context
     const { report, runId, followers } = this.#options
-    const { source } = this
+    const { reason } = this
     const base = {
       report,
       runId,
@@ -152,16 +152,16 @@ export class Intake implements AsyncDisposable {
       fence,
       run: run && addLoadCounts(run, this.figures),
     }
-    if (source.kind === 'audit') {
+    if (reason.kind === 'audit') {
       const entryWindows = proven.flatMap((each) => each.entries ?? [])
       return { ...base, kind: 'audit', entryWindows, audited: proven.flatMap((each) => each.audited ?? []) }
     }
     const gone = proven.flatMap((each) => (each.gone === undefined ? [] : [each.gone]))
     const rows = { ...base, followers, gone: gone.length === 0 ? undefined : gone.flat() }
-    if (source.kind === 'changes' || source.kind === 'reread') return { ...rows, ...source }
-    if (source.kind !== 'reconcile') return { ...rows, kind: source.kind }
+    if (reason.kind === 'changes' || reason.kind === 'reread') return { ...rows, ...reason }
+    if (reason.kind !== 'reconcile') return { ...rows, kind: reason.kind }
     const reached = proven.findLast((each) => each.reached !== undefined)?.reached
-    return { ...rows, kind: 'reconcile', reconcile: { reconcileId: source.reconcileId, reached } }
+    return { ...rows, kind: 'reconcile', reconcile: { reconcileId: reason.reconcileId, reached } }
   }
 
   async #load(one: OneLoad): Promise<void> {

@@ -51,7 +51,7 @@ export async function readAgain(context: SyncContext, reading: Reading, refill: 
   const { until, record, endReset } = refill
   const { config, declaration } = reading.plan
   await reading.intake.commit()
-  reading.intake.source = { kind: 'reread' }
+  reading.intake.reason = { kind: 'reread' }
   const parts = declaration.window.required ? partsNewestFirst(config.start, until) : [undefined]
   for (const part of parts) {
     for await (const slice of part === undefined ? everySlice(reading) : reading.window(part))

@@ -85,7 +85,7 @@ async function readChanged(reading: Reading, before: Before, last: LastWindow): 
   const { declaration, window, config } = reading.plan
   const { since, until } = window
   if (since !== undefined)
-    reading.intake.source = { kind: 'changes', previousRead: previousRead(last, window.clock, config.settleMs) }
+    reading.intake.reason = { kind: 'changes', previousRead: previousRead(last, window.clock, config.settleMs) }
   let marks = marksFrom(before, window, { ...config, sinceRequired: declaration.window.required })
   for await (const slice of since === undefined ? everySlice(reading) : reading.window({ since, until })) {
     marks = marksAfter(marks, slice.span, reading.knownUntil)

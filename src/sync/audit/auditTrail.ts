@@ -48,7 +48,7 @@ export async function syncAudit(given: SyncContext, report: ReportName, runId: s
   const declaration = reportOf(report)
   const startedAt = given.clock.now()
   const context = await withFence(given, { report, kind: 'incremental', holder: runId })
-  await using intake = new Intake(context, { report: declaration, runId, source: { kind: 'audit' } })
+  await using intake = new Intake(context, { report: declaration, runId, reason: { kind: 'audit' } })
   const trail = new Trail(context, { declaration, intake })
   const subjects = subjectsOf(report, context.settings.reports[report])
   const coverage = await openAuditCoverage(context, report, subjects)

@@ -11,7 +11,7 @@ import type { ClosedWindow } from '../../warehouse/books/books.ts'
 import type { RowKey } from '../../staging/scanPage.ts'
 import type { SyncContext, WalkContext } from '../context.ts'
 import { followersOf } from '../followers.ts'
-import { Intake, type RowSource } from '../intake.ts'
+import { Intake, type ReadReason } from '../intake.ts'
 import { Difference, type DifferencePlan } from './difference.ts'
 import { type FetchedPage, PageSource } from './pageSource.ts'
 import { type CutSlice, proveSlice } from './proveSlice.ts'
@@ -22,7 +22,7 @@ import type { RowSink, SliceSource } from './walkPages.ts'
 export interface ReadingPlan extends DifferencePlan {
   readonly runId: string
   readonly profile: PagingProfile
-  readonly reason: RowSource
+  readonly reason: ReadReason
   /** Pages and rows that the run has already read in other currencies. */
   readonly before?: { readonly pages: number; readonly rows: number }
 }
@@ -55,7 +55,7 @@ export class Reading implements AsyncDisposable {
     this.context = context
     this.plan = plan
     const followers = followersOf(config.name, reports)
-    this.intake = new Intake(context, { report: declaration, runId, followers, source: reason })
+    this.intake = new Intake(context, { report: declaration, runId, followers, reason })
     const { pageSize } = config
     const pages = new PageSource(context, { report: declaration, pageSize, catalog: this.intake.catalog, profile })
     const settings = {
