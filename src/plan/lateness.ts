@@ -17,14 +17,15 @@ export interface LastWindow {
 }
 
 /** Returns how far earlier runs have read. Undefined without a mark or if the service's clock went back. */
-export function previousRead(last: Pick<LastWindow, 'mark' | 'until'>, clock: Instant, settleMs: number) {
+export function previousRead(last: Pick<LastWindow, 'mark' | 'until'>, serviceTime: Instant, settleMs: number) {
   if (last.mark === undefined) return undefined
   const at = last.until ?? plusMs(last.mark, settleMs)
-  return clock < at ? undefined : { until: earliest(last.mark, at), at }
+  return serviceTime < at ? undefined : { until: earliest(last.mark, at), at }
 }
 
 /** Returns a lower bound: the time from the row's modification to the request that missed the row. */
-export const latenessMs = (stamp: Instant, asked: PreviousRead): number => Math.max(0, millisBetween(stamp, asked.at))
+export const latenessMs = (stamp: Instant, missedBy: PreviousRead): number =>
+  Math.max(0, millisBetween(stamp, missedBy.at))
 
 export const countsLateRows = ({ newerBy, deletes }: Pick<Declaration, 'newerBy' | 'deletes'>): boolean =>
   newerBy.length > 0 || deletes === 'absence'

@@ -35,7 +35,7 @@ export function splitAt(span: Span, at: Instant): [Span, Span] | undefined {
 }
 
 /** Returns the time before which no new row can appear (PROOFS, A3). */
-export const youngFrom = (clock: Instant, overlapMs: number): Instant => minusMs(clock, overlapMs)
+export const youngFrom = (serviceTime: Instant, overlapMs: number): Instant => minusMs(serviceTime, overlapMs)
 
 /** Returns the next slice's length (µs). The last of the overfull slices was `length` µs long. */
 export function shorterLength(length: number, overfullInARow: number): number {

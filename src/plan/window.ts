@@ -7,7 +7,7 @@ export interface Window {
   readonly since: Instant | undefined
   readonly until: Instant
   /** When the bounds were computed, by the service's clock. The window proves nothing about later times. */
-  readonly clock: Instant
+  readonly serviceTime: Instant
 }
 
 export interface WindowRules {
@@ -23,38 +23,44 @@ export const CLOCK_GRAIN_MS = 1_000
 /** The service must begin its response within this time. A year of rows with `expand` may need a minute (spec §4). */
 export const HEAD_MS_MAX = 2 * MINUTE_MS
 
-export interface Before {
+export interface PreviousRun {
   readonly mark: Instant | undefined
+  /** The service's time when that run read its window. */
   readonly until?: Instant | undefined
-  readonly sincePreviousRunMs?: number | undefined
+  /** How long ago that run began, by our clock. */
+  readonly elapsedMs?: number | undefined
 }
 
-export const FIRST: Before = { mark: undefined }
+export const NO_PREVIOUS_RUN: PreviousRun = { mark: undefined }
 
 /** Returns the next incremental window. The window begins earlier if the service's clock was set back (contract §5.1). */
-export function nextWindow(before: Before, clock: Instant, rules: WindowRules): Window {
+export function nextWindow(previous: PreviousRun, serviceTime: Instant, rules: WindowRules): Window {
   // The window ends now, because the service filters rows by the time of their last edit. With an earlier end, the
   // service would never return a row that is edited every few seconds (contract §5.5).
-  const until = plusMs(clock, CLOCK_GRAIN_MS)
-  const { mark } = before
-  if (mark === undefined) return { since: rules.sinceRequired ? rules.start : undefined, until, clock }
-  const { until: end = mark, sincePreviousRunMs = 0 } = before
-  // If `clock` is before `end`, the service's clock was set back. The window then begins earlier by that difference, or
-  // by the time since the previous run, if that is longer: our own clock may have been set back as well.
-  const began = minusMs(clock, Math.max(0, sincePreviousRunMs, millisBetween(clock, end)))
-  const reached = earliest(mark, end, clock, latest(rules.start, began))
-  return { since: minusMs(reached, rules.overlapMs), until, clock }
+  const until = plusMs(serviceTime, CLOCK_GRAIN_MS)
+  const { mark } = previous
+  if (mark === undefined) return { since: rules.sinceRequired ? rules.start : undefined, until, serviceTime }
+  const { until: end = mark, elapsedMs = 0 } = previous
+  // If `serviceTime` is before `end`, the service's clock was set back. The window then begins earlier by that
+  // difference, or by the time since the previous run, if that is longer: our own clock may have been set back as well.
+  const began = minusMs(serviceTime, Math.max(0, elapsedMs, millisBetween(serviceTime, end)))
+  const reached = earliest(mark, end, serviceTime, latest(rules.start, began))
+  return { since: minusMs(reached, rules.overlapMs), until, serviceTime }
 }
 
-/** Returns whether the window still begins early enough after the service's clock was set back to `cut.clock`. */
-export function reachesBack(window: Window, before: Before, cut: { clock: Instant; rules: WindowRules }): boolean {
-  const { since } = nextWindow(before, earliest(window.clock, plusMs(cut.clock, CLOCK_GRAIN_MS)), cut.rules)
+/** Returns whether the window still begins early enough if the service's clock was meanwhile set back to `serviceTime`. */
+export function reachesBack(
+  window: Window,
+  previous: PreviousRun,
+  { serviceTime, rules }: { serviceTime: Instant; rules: WindowRules },
+): boolean {
+  const { since } = nextWindow(previous, earliest(window.serviceTime, plusMs(serviceTime, CLOCK_GRAIN_MS)), rules)
   return window.since === undefined || (since !== undefined && window.since <= since)
 }
 
 /** Returns the mark after a proven window: `settleMs` behind the clock, because newer edits may be missing. */
 export function markAfter(mark: Instant | undefined, window: Window, settleMs: number): Instant {
-  const reached = earliest(window.until, minusMs(window.clock, settleMs))
+  const reached = earliest(window.until, minusMs(window.serviceTime, settleMs))
   if (mark !== undefined) return latest(mark, reached)
   return window.since === undefined ? reached : latest(window.since, reached)
 }

@@ -12,7 +12,7 @@ import type { CountState } from '../warehouse/load/counting.ts'
 import type { SyncContext } from './context.ts'
 import { provenSlices } from './walk/provenSlices.ts'
 import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
-import { serviceClock } from './walk/serviceClock.ts'
+import { readServiceTime } from './walk/serviceTime.ts'
 
 const RANGES_MAX = 8
 /** Comparisons stop for `STOPPED_MS` after this many of them found no cause for the difference. */
@@ -125,7 +125,7 @@ async function readRange(comparison: Comparison, range: Span): Promise<number> {
   const { source, plan, intake } = reading
   const { declaration: report, scope, runId } = plan
   const { settleMs } = plan.config
-  const startedAt = floorToSecond(await serviceClock(context, report, { currency: scope }))
+  const startedAt = floorToSecond(await readServiceTime(context, report, { currency: scope }))
   const place = { report, scope, fence }
   const settings = { ...source.settings, loadRowsMax: source.pages.pageSize }
   let oldest: { readonly span: Span; readonly missing: readonly string[] } | undefined

@@ -6,7 +6,7 @@ import { WALK_POLICIES } from '../plan/slice.ts'
 import type { SyncContext } from './context.ts'
 import type { ProvenSlice } from './walk/provenSlices.ts'
 import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
-import { serviceClock } from './walk/serviceClock.ts'
+import { readServiceTime } from './walk/serviceTime.ts'
 
 /** Rows may have modification times up to this far in the future, because a wrong clock may have set them. */
 const FUTURE_MS = 100 * 366 * DAY_MS
@@ -50,18 +50,18 @@ async function readByCreation(reading: Reading, total: number | undefined): Prom
 }
 
 /** Reads the spans by creation time if possible, because a creation time never changes. */
-export async function readSpans(reading: Reading, spans: readonly Span[], clock: Instant): Promise<void> {
+export async function readSpans(reading: Reading, spans: readonly Span[], serviceTime: Instant): Promise<void> {
   const timeFilter = reading.plan.declaration.window.required ? 'window' : 'created'
   for await (const slice of reading.slices(timeFilter, spans)) {
-    await reading.close(slice, { knownUntil: clock, reached: earliest(slice.span.until, clock) })
+    await reading.close(slice, { knownUntil: serviceTime, reached: earliest(slice.span.until, serviceTime) })
   }
 }
 
 /** Reads rows that were added or edited since `startedAt`, and rows with a time in the future. */
 export async function readNewest(context: SyncContext, reading: Reading, startedAt: Instant): Promise<void> {
   const { declaration, config, scope } = reading.plan
-  const clock = await serviceClock(context, declaration, { currency: scope })
+  const serviceTime = await readServiceTime(context, declaration, { currency: scope })
   const since = youngFrom(startedAt, config.overlapMs)
-  await readSpans(reading, [{ since, until: plusMs(clock, FUTURE_MS) }], clock)
+  await readSpans(reading, [{ since, until: plusMs(serviceTime, FUTURE_MS) }], serviceTime)
   await reading.intake.commit()
 }

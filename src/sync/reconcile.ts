@@ -5,13 +5,13 @@ import { SyncError } from '../errors.ts'
 import { type Instant, parseInstant } from '../instant.ts'
 import type { KeySet } from '../plan/keySet.ts'
 import type { Span } from '../plan/spans.ts'
-import { FIRST, floorToSecond, nextWindow } from '../plan/window.ts'
+import { NO_PREVIOUS_RUN, floorToSecond, nextWindow } from '../plan/window.ts'
 import type { OpenReconcile, ReconcileResult } from '../warehouse/load/reconcile.ts'
 import { scopesOf, type SyncContext, withFence } from './context.ts'
 import { readNewest, readSpans } from './everything.ts'
 import { Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 import { provenSlices } from './walk/provenSlices.ts'
-import { serviceClock } from './walk/serviceClock.ts'
+import { readServiceTime } from './walk/serviceTime.ts'
 import { type ReportRun, syncReport } from './syncReport.ts'
 import { oneRun, type RunRequest } from './oneRun.ts'
 import { pausedReports } from './pauses.ts'
@@ -57,16 +57,16 @@ async function reconcileScope(
   { declaration, scope, options }: { declaration: Declaration; scope: string; options: ReconcileOptions },
 ): Promise<{ pages: number; inserted: number; updated: number; found: ReconcileResult }> {
   const config = context.settings.reports[declaration.name as ReportName]
-  const clock = await serviceClock(context, declaration, { currency: scope })
+  const serviceTime = await readServiceTime(context, declaration, { currency: scope })
   const begun = {
     reconcileId: options.runId + (scope === '' ? '' : `-${scope}`),
-    startedAt: floorToSecond(clock),
+    startedAt: floorToSecond(serviceTime),
     reached: undefined,
   }
   const { start, filters } = config
   const place = { report: declaration, scope, asked: { start, filters }, fence: context.fence }
   const open = await context.warehouse.reconcile(place, begun)
-  const window = nextWindow(FIRST, clock, { ...config, sinceRequired: declaration.window.required })
+  const window = nextWindow(NO_PREVIOUS_RUN, serviceTime, { ...config, sinceRequired: declaration.window.required })
   const profile = await context.warehouse.books.pagingProfile({ report: config.name, pageSize: config.pageSize })
   const { runId } = options
   const { reconcileId } = open
@@ -78,7 +78,7 @@ async function reconcileScope(
   const ending = { ...place, reconcileId, runId, startedAt, keysElsewhere, now: context.clock.now() }
   const found = await context.warehouse.endReconcile({ ...ending, allowMassDelete: options.allowMassDelete })
   const { inserted, updated } = reading.intake.figures
-  return { pages: reading.pages, inserted, updated, found }
+  return { pages: reading.pagesRead, inserted, updated, found }
 }
 
 /** Returns missing rows that the service returns for times before `start`. They must not be marked as deleted. */
@@ -98,7 +98,11 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   if (!isBounded && !reading.asksCreated) return readUnbounded(reading)
   const { reached } = open
   const beforeStart: Span[] = isBounded || reached !== undefined ? [] : [{ since: undefined, until: config.start }]
-  await readSpans(reading, [...beforeStart, { since: reached ?? config.start, until: window.until }], window.clock)
+  await readSpans(
+    reading,
+    [...beforeStart, { since: reached ?? config.start, until: window.until }],
+    window.serviceTime,
+  )
   await readNewest(context, reading, open.startedAt)
   if (isBounded) return
   const total = await totalNow(reading)
@@ -109,8 +113,8 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
 
 async function readUnbounded(reading: Reading): Promise<void> {
   const everything = await reading.everything()
-  const { clock } = reading.plan.window
-  if (everything.kind === 'proven') await reading.close(everything, { knownUntil: clock, reached: clock })
+  const { serviceTime } = reading.plan.window
+  if (everything.kind === 'proven') await reading.close(everything, { knownUntil: serviceTime, reached: serviceTime })
   await reading.intake.commit()
 }
 

@@ -29,7 +29,7 @@ export async function openCoverage(
   if (coverage !== stored) await warehouse.recordCoverage(place, coverage)
   const record = (refillUntil: Instant | undefined) => warehouse.recordCoverage(place, { ...coverage, refillUntil })
   if (coverage.refillUntil === undefined) return undefined
-  const startedAt = floorToSecond(window.clock)
+  const startedAt = floorToSecond(window.serviceTime)
   const ending = { report: declaration, scope, fence, runId, startedAt, currencies: context.settings.currencies }
   const endReset = () => warehouse.endReset({ ...ending, now: context.clock.now() })
   return { until: coverage.refillUntil, record, endReset: coverage.because.includes('reset') ? endReset : undefined }
@@ -61,6 +61,7 @@ export async function readAgain(context: SyncContext, reading: Reading, refill: 
   }
   if (endReset === undefined) return record(undefined)
   // The parts may lack rows that were edited in the meantime.
-  if (declaration.window.required || reading.asksCreated) await readNewest(context, reading, reading.plan.window.clock)
+  if (declaration.window.required || reading.asksCreated)
+    await readNewest(context, reading, reading.plan.window.serviceTime)
   reading.intake.figures.deleted += await endReset()
 }

@@ -4,8 +4,8 @@ import type { Declaration } from '../../schema/report.ts'
 import { SyncError } from '../errors.ts'
 import { type Instant, millisBetween } from '../instant.ts'
 import { previousRead, type LastWindow } from '../plan/lateness.ts'
-import { marksAfter, marksFrom, marksOf } from '../plan/marks.ts'
-import { type Before, nextWindow } from '../plan/window.ts'
+import { markAfterSlice, markAtStart, markNamesOf } from '../plan/marks.ts'
+import { nextWindow, type PreviousRun } from '../plan/window.ts'
 import type { RunRecord } from '../warehouse/books/books.ts'
 import { everySlice } from './everything.ts'
 import { scopesOf, type SyncContext, withFence } from './context.ts'
@@ -13,7 +13,7 @@ import { addFigures, type Figures, noFigures } from './reportOutcome.ts'
 import { compareCounts } from './counting.ts'
 import { openCoverage, readAgain } from './refill.ts'
 import { learnPaging, Reading } from './walk/reading.ts'
-import { serviceClock } from './walk/serviceClock.ts'
+import { readServiceTime } from './walk/serviceTime.ts'
 
 export interface ReportRun {
   readonly runId: string
@@ -30,78 +30,79 @@ export async function syncReport(given: SyncContext, report: ReportName, runId: 
   const context = await withFence(given, { report, kind: 'incremental', holder: runId })
   const scopes = scopesOf(context.settings, declaration)
   const run = { runId, report, startedAt, pages: 0, figures: noFigures() }
-  for (const [index, scope] of scopes.entries()) {
-    const pulled = await pullScope(context, { declaration, scope, run, isLast: index === scopes.length - 1 })
-    run.pages += pulled.pages
-    addFigures(run.figures, pulled.figures)
+  for (const scope of scopes) {
+    const { pages, figures } = await syncScope(context, { declaration, scope, run, isLast: scope === scopes.at(-1) })
+    run.pages += pages
+    addFigures(run.figures, figures)
   }
   return run
 }
 
-interface ScopePull {
+interface ScopeRun {
   readonly declaration: Declaration
   readonly scope: string
+  /** What the run has read in earlier scopes. */
   readonly run: ReportRun
   readonly isLast: boolean
 }
 
-async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages: number; figures: Figures }> {
-  const { run } = pull
-  const last = await context.warehouse.books.lastWindow(run.report, pull.scope)
-  const clock = await serviceClock(context, pull.declaration, { currency: pull.scope })
+type PreviousWindow = LastWindow & PreviousRun
+
+async function syncScope(context: SyncContext, scopeRun: ScopeRun): Promise<{ pages: number; figures: Figures }> {
+  const { declaration, scope, run, isLast } = scopeRun
+  const last = await context.warehouse.books.lastWindow(run.report, scope)
+  const serviceTime = await readServiceTime(context, declaration, { currency: scope })
   // Reads our clock only now, so that the elapsed time includes the request for the service's time.
-  const before = { ...last, sincePreviousRunMs: last.begunAt && millisBetween(last.begunAt, context.clock.now()) }
-  await using reading = await openReading(context, pull, { before, clock })
-  const refill = await openCoverage(context, reading, last.mark)
-  await readChanged(reading, before, last)
+  const previous = { ...last, elapsedMs: last.begunAt && millisBetween(last.begunAt, context.clock.now()) }
+  await using reading = await openReading(context, scopeRun, { previous, serviceTime })
+  const refill = await openCoverage(context, reading, previous.mark)
+  await readChanges(reading, previous)
   if (refill !== undefined) await readAgain(context, reading, refill)
   await learnPaging(context, reading)
-  const record = () => (pull.isLast ? doneRun(context, run, reading) : undefined)
+  const record = () => (isLast ? doneRun(context, run, reading) : undefined)
   await reading.intake.commit(record())
   // The comparison may have read late rows. They are loaded, and the record of the run is written again with them.
   if (await compareCounts(context, reading)) await reading.intake.commit(record())
-  const { pages } = reading
-  return { pages, figures: reading.intake.figures }
+  return { pages: reading.pagesRead, figures: reading.intake.figures }
 }
 
 async function openReading(
   context: SyncContext,
-  { declaration, scope, run }: ScopePull,
-  { before, clock }: { readonly before: Before; readonly clock: Instant },
+  { declaration, scope, run }: ScopeRun,
+  { previous, serviceTime }: { readonly previous: PreviousWindow; readonly serviceTime: Instant },
 ): Promise<Reading> {
   const config = context.settings.reports[run.report]
-  if (declaration.window.required && config.start > clock)
+  if (declaration.window.required && config.start > serviceTime)
     throw new SyncError('REQUEST_INVALID', `the start of ${run.report} is later than the service's clock`, {
       cure: 'Check start (it must not be in the future).',
     })
-  const window = nextWindow(before, clock, { ...config, sinceRequired: declaration.window.required })
+  const window = nextWindow(previous, serviceTime, { ...config, sinceRequired: declaration.window.required })
   const profile = await context.warehouse.books.pagingProfile({ report: run.report, pageSize: config.pageSize })
-  const soFar = { pages: run.pages, rows: run.figures.rows }
   const reason = { kind: 'changes' } as const
-  return new Reading(context, { declaration, config, scope, runId: run.runId, window, profile, reason, before: soFar })
+  const { runId } = run
+  return new Reading(context, { declaration, config, scope, runId, window, profile, reason, runSoFar: run })
 }
 
-async function readChanged(reading: Reading, before: Before, last: LastWindow): Promise<void> {
+async function readChanges(reading: Reading, previous: PreviousWindow): Promise<void> {
   const { declaration, window, config } = reading.plan
-  const { since, until } = window
+  const { since, until, serviceTime } = window
   if (since !== undefined)
-    reading.intake.reason = { kind: 'changes', previousRead: previousRead(last, window.clock, config.settleMs) }
-  let marks = marksFrom(before, window, { ...config, sinceRequired: declaration.window.required })
+    reading.intake.reason = { kind: 'changes', previousRead: previousRead(previous, serviceTime, config.settleMs) }
+  let progress = markAtStart(previous, window, { ...config, sinceRequired: declaration.window.required })
   for await (const slice of since === undefined ? everySlice(reading) : reading.window({ since, until })) {
-    marks = marksAfter(marks, slice.span, reading.knownUntil)
-    const { moved: value } = marks
-    await reading.close(slice, {
-      marks: value === undefined ? [] : marksOf(declaration).map((mark) => ({ mark, value })),
-    })
+    progress = markAfterSlice(progress, slice.span, reading.knownUntil)
+    const value = progress.markToStore
+    const marks = value === undefined ? [] : markNamesOf(declaration).map((mark) => ({ mark, value }))
+    await reading.close(slice, { marks })
   }
 }
 
-const doneRun = (context: SyncContext, run: ReportRun, last: { pages: number; rows: number }): RunRecord => ({
+const doneRun = (context: SyncContext, run: ReportRun, reading: Reading): RunRecord => ({
   ...run,
   ...run.figures,
   kind: 'incremental',
   state: 'done',
   endedAt: context.clock.now(),
-  pages: run.pages + last.pages,
-  rows: run.figures.rows + last.rows,
+  pages: run.pages + reading.pagesRead,
+  rows: run.figures.rows + reading.rows,
 })

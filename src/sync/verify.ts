@@ -9,7 +9,7 @@ import type { WindowComparison } from '../warehouse/publish/compareWindow.ts'
 import { refuseAgain } from './pauses.ts'
 import { type SyncContext, scopesOf } from './context.ts'
 import { Reading } from './walk/reading.ts'
-import { serviceClock } from './walk/serviceClock.ts'
+import { readServiceTime } from './walk/serviceTime.ts'
 
 export interface VerifyAsk {
   readonly report: ReportName
@@ -58,8 +58,8 @@ async function verifyScope(context: SyncContext, ask: VerifyAsk, scope: string):
   const first = await ask.compare({ ...window, mark })
   if (first.extra.rows === 0) return { ...window, pages, ...first }
   // The copy has rows that the service did not return. They may have been edited since, so later times are read too.
-  const clock = await serviceClock(context, reportOf(report), { currency: scope })
-  const later = { since: window.until, until: plusMs(clock, CLOCK_GRAIN_MS) }
+  const serviceTime = await readServiceTime(context, reportOf(report), { currency: scope })
+  const later = { since: window.until, until: plusMs(serviceTime, CLOCK_GRAIN_MS) }
   const more = await readInto(context, { ...window, ...later, runId: ask.runId })
   return { ...window, pages: pages + more, ...first, extra: (await ask.compare({ ...window, mark })).extra }
 }
@@ -97,12 +97,12 @@ async function readInto(
 ): Promise<number> {
   const declaration = reportOf(report)
   const config = context.settings.reports[report]
-  const clock = await serviceClock(context, declaration, { currency: scope })
-  const window = { since, until, clock }
+  const serviceTime = await readServiceTime(context, declaration, { currency: scope })
+  const window = { since, until, serviceTime }
   const reason = { kind: 'reread' } as const
   const profile = UNKNOWN_PAGING
   await using reading = new Reading(context, { declaration, config, scope, runId, window, profile, reason })
   for await (const slice of reading.slices('window', [{ since, until }])) await reading.close(slice)
   await reading.intake.commit()
-  return reading.pages
+  return reading.pagesRead
 }

@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest'
 import { type Instant, millisBetween, minusMs, plusMs } from '../../src/instant.ts'
 import { canSplit, splitAt, splitByTotal } from '../../src/plan/spans.ts'
 import {
-  type Before,
+  type PreviousRun,
   CLOCK_GRAIN_MS,
-  FIRST,
+  NO_PREVIOUS_RUN,
   markAfter,
   nextWindow,
   reachesBack,
@@ -31,8 +31,8 @@ const someRules = fc.record({
 
 describe('the next window', () => {
   it('begins at the start where a lower bound is demanded, and goes without where it is not', () => {
-    expect(nextWindow(FIRST, NOON, RULES).since).toBe(RULES.start)
-    expect(nextWindow(FIRST, NOON, { ...RULES, sinceRequired: false }).since).toBeUndefined()
+    expect(nextWindow(NO_PREVIOUS_RUN, NOON, RULES).since).toBe(RULES.start)
+    expect(nextWindow(NO_PREVIOUS_RUN, NOON, { ...RULES, sinceRequired: false }).since).toBeUndefined()
   })
 
   it("reaches the overlap behind the mark, and a little past the clock's whole second", () => {
@@ -40,7 +40,7 @@ describe('the next window', () => {
     const window = nextWindow({ mark }, NOON, RULES)
     expect(millisBetween(window.since ?? NOON, mark)).toBe(RULES.overlapMs)
     expect(millisBetween(NOON, window.until)).toBe(CLOCK_GRAIN_MS)
-    expect(window.clock).toBe(NOON)
+    expect(window.serviceTime).toBe(NOON)
   })
 
   it('leaves no instant between it and the one before, whatever the clock does', () => {
@@ -76,7 +76,7 @@ describe('windows of a service whose clock jumps', () => {
       fc.property(someLives, fc.nat(600_000), (lives, settleMs) => {
         const rules = { ...RULES, settleMs }
         let [ourMs, aheadMs] = [0, 0]
-        let before: Before = FIRST
+        let previous: PreviousRun = NO_PREVIOUS_RUN
         let waiting: Instant[] = []
         for (const { gapMs, jumpMs, jumpsAt, editsAt } of [
           { gapMs: 0, jumpMs: 0, jumpsAt: 0, editsAt: [] },
@@ -89,11 +89,11 @@ describe('windows of a service whose clock jumps', () => {
           ourMs += gapMs
           aheadMs += jumpMs
           const clock = plusMs(NOON, ourMs + aheadMs)
-          const window = nextWindow({ ...before, sincePreviousRunMs: gapMs }, clock, rules)
+          const window = nextWindow({ ...previous, elapsedMs: gapMs }, clock, rules)
           for (const stamp of waiting.filter((each) => each <= window.until))
             expect(stamp).toBeGreaterThanOrEqual(window.since ?? stamp)
           waiting = waiting.filter((each) => each > window.until)
-          before = { mark: markAfter(before.mark, window, settleMs), until: clock }
+          previous = { mark: markAfter(previous.mark, window, settleMs), until: clock }
         }
       }),
     )
@@ -104,34 +104,41 @@ describe('windows of a service whose clock jumps', () => {
     const before = { mark, until: minusMs(NOON, 60_000) }
     const plain = nextWindow({ mark }, NOON, RULES)
     for (const agoMs of [undefined, -5_000, 0, 59_000])
-      expect(nextWindow({ ...before, sincePreviousRunMs: agoMs }, NOON, RULES)).toEqual(plain)
-    const long = nextWindow({ ...before, sincePreviousRunMs: 1e14 }, NOON, RULES)
+      expect(nextWindow({ ...before, elapsedMs: agoMs }, NOON, RULES)).toEqual(plain)
+    const long = nextWindow({ ...before, elapsedMs: 1e14 }, NOON, RULES)
     expect(long.since).toBe(minusMs(RULES.start, RULES.overlapMs))
   })
 
   it('reach back too little where the clock they were cut on proves to have been set back', () => {
     const hourMs = 3_600_000
-    const before = { mark: minusMs(NOON, 1_230_000), until: minusMs(NOON, 1_200_000), sincePreviousRunMs: 1_200_000 }
+    const before = { mark: minusMs(NOON, 1_230_000), until: minusMs(NOON, 1_200_000), elapsedMs: 1_200_000 }
     const window = nextWindow(before, NOON, RULES)
-    const reaches = (clock: Instant, from: Before = before) => reachesBack(window, from, { clock, rules: RULES })
+    const reaches = (clock: Instant, from: PreviousRun = before) =>
+      reachesBack(window, from, { serviceTime: clock, rules: RULES })
     expect([NOON, minusMs(NOON, 1_000), minusMs(NOON, hourMs)].map((clock) => reaches(clock))).toEqual([
       true,
       true,
       false,
     ])
-    const ahead = { mark: plusMs(NOON, hourMs), until: plusMs(NOON, hourMs), sincePreviousRunMs: 0 }
+    const ahead = { mark: plusMs(NOON, hourMs), until: plusMs(NOON, hourMs), elapsedMs: 0 }
     const seconds = [minusMs(NOON, 900), minusMs(NOON, 2_000)]
     const short = nextWindow(ahead, NOON, RULES)
-    expect(seconds.map((clock) => reachesBack(short, ahead, { clock, rules: RULES }))).toEqual([true, false])
-    expect(reachesBack(nextWindow(FIRST, NOON, RULES), FIRST, { clock: minusMs(NOON, hourMs), rules: RULES })).toBe(
+    expect(seconds.map((clock) => reachesBack(short, ahead, { serviceTime: clock, rules: RULES }))).toEqual([
       true,
-    )
+      false,
+    ])
+    expect(
+      reachesBack(nextWindow(NO_PREVIOUS_RUN, NOON, RULES), NO_PREVIOUS_RUN, {
+        serviceTime: minusMs(NOON, hourMs),
+        rules: RULES,
+      }),
+    ).toBe(true)
   })
 })
 
 describe('the mark behind a window', () => {
   it('is its clock minus the settle time, and never what was not read', () => {
-    expect(markAfter(undefined, nextWindow(FIRST, NOON, RULES), RULES.settleMs)).toBe(minusMs(NOON, 30_000))
+    expect(markAfter(undefined, nextWindow(NO_PREVIOUS_RUN, NOON, RULES), RULES.settleMs)).toBe(minusMs(NOON, 30_000))
     fc.assert(
       fc.property(fc.option(anInstant, { nil: undefined }), anInstant, someRules, (mark, clock, rules) => {
         const window = nextWindow({ mark }, clock, rules)
@@ -145,7 +152,7 @@ describe('the mark behind a window', () => {
 
   it('is no later than the end of a window that ends before its clock', () => {
     const until = minusMs(NOON, 3_600_000)
-    expect(markAfter(undefined, { since: undefined, until, clock: NOON }, 0)).toBe(until)
+    expect(markAfter(undefined, { since: undefined, until, serviceTime: NOON }, 0)).toBe(until)
   })
 })
 

@@ -52,8 +52,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'the mark is the end of the window',
     file: 'src/plan/window.ts',
-    from: 'const reached = earliest(window.until, minusMs(window.clock, settleMs))',
-    to: 'const reached = plusMs(window.clock, settleMs + 5_000)',
+    from: 'const reached = earliest(window.until, minusMs(window.serviceTime, settleMs))',
+    to: 'const reached = plusMs(window.serviceTime, settleMs + 5_000)',
   },
   {
     name: 'the mark may go back',
@@ -100,8 +100,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a refused page is a failure',
     file: 'src/sync/walk/pageSource.ts',
-    from: '      if (!isRefusal(error)) throw error\n      this.pages += 1',
-    to: '      if (error !== undefined) throw error\n      this.pages += 1',
+    from: '      if (!isRefusal(error)) throw error\n      this.pagesRead += 1',
+    to: '      if (error !== undefined) throw error\n      this.pagesRead += 1',
   },
   {
     name: 'young spans are counted by their last page too',

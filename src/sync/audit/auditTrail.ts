@@ -5,13 +5,13 @@ import type { ReportConfig } from '../../config/config.ts'
 import { assert, type ErrorCode, SyncError } from '../../errors.ts'
 import { earliest, type Instant, millisBetween } from '../../instant.ts'
 import { type Coverage, nextCoverage, type ReadSettings } from '../../plan/coverage.ts'
-import { marksOf } from '../../plan/marks.ts'
+import { markNamesOf } from '../../plan/marks.ts'
 import { NO_RUN_COUNTS } from '../../plan/runCounts.ts'
 import { type PagingProfile, UNKNOWN_PAGING } from '../../plan/pagingProfile.ts'
 import type { RecordParameters } from '../../plan/question.ts'
 import { youngFrom } from '../../plan/spans.ts'
 import { WALK_POLICIES } from '../../plan/slice.ts'
-import { type Before, FIRST, markAfter, nextWindow } from '../../plan/window.ts'
+import { type PreviousRun, NO_PREVIOUS_RUN, markAfter, nextWindow } from '../../plan/window.ts'
 import type { DueRecord } from '../../warehouse/books/auditRecords.ts'
 import { eachBounded } from '../walk/bounded.ts'
 import { type SyncContext, withFence } from '../context.ts'
@@ -19,7 +19,7 @@ import { Intake, type ProvenWindow } from '../intake.ts'
 import { type FetchedPage, PageSource } from '../walk/pageSource.ts'
 import { readSettingsOf } from '../privacy.ts'
 import { proveSlice } from '../walk/proveSlice.ts'
-import { serviceClock } from '../walk/serviceClock.ts'
+import { readServiceTime } from '../walk/serviceTime.ts'
 import type { ReportRun } from '../syncReport.ts'
 
 /** Each record adds a window and a mark to the transaction. */
@@ -205,15 +205,15 @@ class Trail {
     const { limits } = this.#context.settings
     const report = this.#declaration
     const { pageSize, expand, overlapMs, settleMs, start } = this.#config
-    const clock = await serviceClock(this.#context, report, { record })
-    const window = nextWindow(this.#previousWindow(due), clock, { ...this.#config, sinceRequired: true })
+    const serviceTime = await readServiceTime(this.#context, report, { record })
+    const window = nextWindow(this.#previousWindow(due), serviceTime, { ...this.#config, sinceRequired: true })
     const span = { since: window.since ?? start, until: window.until }
     const profile = { ...UNKNOWN_PAGING, firstNumber: this.#firstNumber }
     const plan = { report, pageSize, catalog: this.#intake.catalog, profile }
     const pages = new PageSource(this.#context, plan)
     const { answer } = report
     const { keyed } = pages
-    const settings = { answer, keyed, pageSize, youngFrom: youngFrom(clock, overlapMs), start, ...limits }
+    const settings = { answer, keyed, pageSize, youngFrom: youngFrom(serviceTime, overlapMs), start, ...limits }
     // The entries stay in memory until they are proven, so that no load contains half a trail.
     let entries: FetchedPage[] = []
     const sink = { add: async (page: FetchedPage) => void entries.push(page), drop: async () => void (entries = []) }
@@ -230,14 +230,14 @@ class Trail {
     assert(proven.kind === 'proven', 'a walk that is never cut ends proven or in an error')
     this.#isAnyRead = true
     this.#firstNumber ??= pages.profile.firstNumber
-    this.pages += pages.pages
-    const readAt = earliest(clock, pages.firstServedAt ?? clock)
+    this.pages += pages.pagesRead
+    const readAt = earliest(serviceTime, pages.firstServedAt ?? serviceTime)
     const bounds = { since: span.since, until: earliest(span.until, readAt) }
-    const value = markAfter(due.mark, { ...bounds, clock: readAt }, settleMs)
+    const value = markAfter(due.mark, { ...bounds, serviceTime: readAt }, settleMs)
     const { rows, totalCount, proof } = proven
-    const marks = marksOf(report).map((mark) => ({ mark, value }))
+    const marks = markNamesOf(report).map((mark) => ({ mark, value }))
     const trail = {
-      window: { scope: due.scope, ...bounds, proof, pages: pages.pages, rows, totalCount, marks },
+      window: { scope: due.scope, ...bounds, proof, pages: pages.pagesRead, rows, totalCount, marks },
       entries: { record: Object.values(record), ...span },
       audited: { scope: due.scope, at: readAt },
     }
@@ -245,9 +245,9 @@ class Trail {
     await this.#adding
   }
 
-  #previousWindow({ mark, askedAt, begunAt, fromStart }: DueRecord): Before {
-    if (fromStart) return FIRST
-    return { mark, until: askedAt, sincePreviousRunMs: begunAt && millisBetween(begunAt, this.#context.clock.now()) }
+  #previousWindow({ mark, askedAt, begunAt, fromStart }: DueRecord): PreviousRun {
+    if (fromStart) return NO_PREVIOUS_RUN
+    return { mark, until: askedAt, elapsedMs: begunAt && millisBetween(begunAt, this.#context.clock.now()) }
   }
 
   async #addTrail(pages: readonly FetchedPage[], trail: Required<Omit<ProvenWindow, 'gone' | 'reached'>>) {

@@ -45,7 +45,10 @@ export async function planBackfill(context: WalkContext, ask: PlanAsk) {
     }
   }
   const newestFirst = windows.toSorted((a, b) => b.until - a.until)
-  return { windows: newestFirst.map((window, index) => ({ ...window, number: index + 1 })), requestsSent: pages.pages }
+  return {
+    windows: newestFirst.map((window, index) => ({ ...window, number: index + 1 })),
+    requestsSent: pages.pagesRead,
+  }
 }
 
 interface Planning {

@@ -17,7 +17,7 @@ import { followersOf } from '../followers.ts'
 import { loadStaged } from '../intake.ts'
 import { loadRules, privacyTextOf } from '../privacy.ts'
 import { Reading } from '../walk/reading.ts'
-import { serviceClock } from '../walk/serviceClock.ts'
+import { readServiceTime } from '../walk/serviceTime.ts'
 
 const VERSION = 3
 const MANIFEST = 'manifest.json'
@@ -89,13 +89,13 @@ export async function pullWindow(given: PullContext, ask: PullAsk): Promise<Pull
   try {
     const declaration = reportOf(report)
     const config = settings.reports[report]
-    const window = { since, until, clock: await serviceClock(context, declaration, { currency: scope }) }
+    const window = { since, until, serviceTime: await readServiceTime(context, declaration, { currency: scope }) }
     const reason = { kind: 'backfill' } as const
     const plan = { declaration, config, scope, runId: ask.backfillId, window, profile, reason }
     await using reading = new Reading(context, plan)
     for await (const slice of reading.window({ since, until })) await reading.close(slice)
     await reading.intake.commit()
-    const { pages, source } = reading
+    const { pagesRead: pages, source } = reading
     const catalog = reading.intake.catalog.toText()
     const rows = loads.reduce((sum, { segment }) => sum + (segment?.rows ?? 0), 0)
     const pulled = { version: VERSION, ask, directory, catalog, loads, profile: source.pages.profile, pages, rows }

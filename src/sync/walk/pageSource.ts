@@ -37,7 +37,7 @@ const NO_ROWS_AT = parseInstant('2199-07-19T03:14:15.926535Z')
 export class PageSource {
   readonly pageSize: number
   profile: PagingProfile
-  pages = 0
+  pagesRead = 0
   firstServedAt: Instant | undefined
   readonly keyed: boolean
   readonly report: Declaration
@@ -60,7 +60,7 @@ export class PageSource {
   }
 
   get pagesLeft(): number {
-    return this.#context.settings.limits.walkPagesMax - this.pages
+    return this.#context.settings.limits.walkPagesMax - this.pagesRead
   }
 
   /** Reads a page. `number` counts from 1. Throws WALK_TOO_LONG, BOUNDS_IGNORED and the client's errors. */
@@ -85,7 +85,7 @@ export class PageSource {
   async readExactNumber(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
     const { report } = this
     this.#checkLength()
-    if (this.pages >= PAGES_BEFORE_TEST && !this.#hasTestedBounds) await this.#testBounds(question)
+    if (this.pagesRead >= PAGES_BEFORE_TEST && !this.#hasTestedBounds) await this.#testBounds(question)
     const { client, observe = unobserved, priority, signal } = this.#context
     const request = {
       report: report.name,
@@ -102,7 +102,7 @@ export class PageSource {
       note({ rows: read.value.rowCount, bytes: read.bytes })
       return read
     })
-    this.pages += 1
+    this.pagesRead += 1
     this.#learn(answer.value, size)
     this.firstServedAt = earliest(this.firstServedAt ?? answer.servedAt, answer.servedAt)
     const { servedAt, askedAt } = answer
@@ -115,7 +115,7 @@ export class PageSource {
       return await this.read(question, number, size)
     } catch (error) {
       if (!isRefusal(error)) throw error
-      this.pages += 1
+      this.pagesRead += 1
       const servedAt = this.firstServedAt ?? this.#context.clock.now()
       const requestedNumber = this.#requestedNumber(number)
       return { number, requestedNumber, page: EMPTY_PAGE, servedAt, askedAt: servedAt, refusal: error }
@@ -143,7 +143,7 @@ export class PageSource {
     throw new SyncError('BOUNDS_IGNORED', `the service ignores ${since}: it returned rows of other times`, {
       report,
       cure: `Ask the owner of the service, or of a proxy before it, why ${since} has no effect.`,
-      data: { pages: this.pages, rows: answer.page.rowCount },
+      data: { pages: this.pagesRead, rows: answer.page.rowCount },
     })
   }
 
@@ -168,7 +168,7 @@ export class PageSource {
     throw new SyncError('WALK_TOO_LONG', `a run needs more than ${walkPagesMax} pages`, {
       report: this.report.name,
       cure: 'Raise page_size, or limits.walk_pages_max if the report really is that large. What is proven so far stays.',
-      data: { pages: this.pages },
+      data: { pages: this.pagesRead },
     })
   }
 }

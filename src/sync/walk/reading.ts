@@ -11,20 +11,21 @@ import type { ClosedWindow } from '../../warehouse/books/books.ts'
 import type { RowKey } from '../../staging/scanPage.ts'
 import type { SyncContext, WalkContext } from '../context.ts'
 import { followersOf } from '../followers.ts'
+import type { Figures } from '../reportOutcome.ts'
 import { Intake, type ReadReason } from '../intake.ts'
 import { Difference, type DifferencePlan } from './difference.ts'
 import { type FetchedPage, PageSource } from './pageSource.ts'
 import { type CutSlice, proveSlice } from './proveSlice.ts'
 import { type ProvenSlice, provenSlices } from './provenSlices.ts'
-import { serviceClock } from './serviceClock.ts'
+import { readServiceTime } from './serviceTime.ts'
 import type { RowSink, SliceSource } from './walkPages.ts'
 
 export interface ReadingPlan extends DifferencePlan {
   readonly runId: string
   readonly profile: PagingProfile
   readonly reason: ReadReason
-  /** Pages and rows that the run has already read in other currencies. */
-  readonly before?: { readonly pages: number; readonly rows: number }
+  /** What the run has already read in other currencies. */
+  readonly runSoFar?: { readonly pages: number; readonly figures: Figures }
 }
 
 export interface ClosingFacts {
@@ -62,7 +63,7 @@ export class Reading implements AsyncDisposable {
       answer: declaration.answer,
       keyed: pages.keyed,
       pageSize,
-      youngFrom: youngFrom(plan.window.clock, config.overlapMs),
+      youngFrom: youngFrom(plan.window.serviceTime, config.overlapMs),
       start: config.start,
       ...limits,
     }
@@ -82,8 +83,8 @@ export class Reading implements AsyncDisposable {
     this.#difference = declaration.includeDeleted === undefined ? undefined : new Difference(context, plan, this.source)
   }
 
-  get pages(): number {
-    return this.source.pages.pages + (this.#difference?.pages.pages ?? 0)
+  get pagesRead(): number {
+    return this.source.pages.pagesRead + (this.#difference?.pages.pagesRead ?? 0)
   }
 
   /** A row that was never edited may match no filter of modification time. */
@@ -93,8 +94,8 @@ export class Reading implements AsyncDisposable {
 
   /** The service's clock in the first response. Rows that were modified later may be missing. */
   get knownUntil(): Instant {
-    const { clock } = this.plan.window
-    return earliest(clock, this.source.pages.firstServedAt ?? clock)
+    const { serviceTime } = this.plan.window
+    return earliest(serviceTime, this.source.pages.firstServedAt ?? serviceTime)
   }
 
   slices(timeFilter: SliceSource['timeFilter'], spans: readonly Span[]): AsyncGenerator<ProvenSlice, void> {
@@ -123,8 +124,8 @@ export class Reading implements AsyncDisposable {
     const gone = await this.#difference?.goneKeys(slice, this.#unflagged)
     this.#unflagged.clear()
     const { proof, rows, totalCount, span } = slice
-    const pages = this.pages - this.#pagesClosed
-    this.#pagesClosed = this.pages
+    const pages = this.pagesRead - this.#pagesClosed
+    this.#pagesClosed = this.pagesRead
     const until = earliest(span.until, knownUntil)
     const window = { scope: this.plan.scope, since: span.since, until, proof, pages, rows, totalCount, marks }
     await this.intake.close({ window, gone, ...(reached && { reached }) })
@@ -145,12 +146,12 @@ export class Reading implements AsyncDisposable {
 
   async #add(fetched: FetchedPage): Promise<void> {
     const { page, number } = fetched
-    const { declaration, config, scope, before = { pages: 0, rows: 0 } } = this.plan
+    const { declaration, config, scope, runSoFar } = this.plan
     await this.intake.add(fetched, declaration.currency === undefined ? {} : { target_currency: scope })
     this.rows += page.rowCount
     if (declaration.includeDeleted !== undefined) for (const key of page.unflagged) this.#unflagged.set(key, number)
-    const pages = before.pages + this.source.pages.pages
-    const rows = before.rows + this.rows
+    const pages = (runSoFar?.pages ?? 0) + this.source.pages.pagesRead
+    const rows = (runSoFar?.figures.rows ?? 0) + this.rows
     this.context.onProgress({ report: config.name, pages, rows, rowsExpected: page.envelope.totalCount })
   }
 }
@@ -179,8 +180,8 @@ export async function totalOfCreated(reading: Reading): Promise<CreationTotal> {
   const { context, plan } = reading
   let kind: 'undated' | 'unknown' = 'unknown'
   for (let attempt = 1; attempt <= context.settings.limits.walkAttemptsMax; attempt += 1) {
-    const clock = await serviceClock(context, plan.declaration, { currency: plan.scope })
-    const created = { since: undefined, until: plusMs(clock, CLOCK_GRAIN_MS) }
+    const serviceTime = await readServiceTime(context, plan.declaration, { currency: plan.scope })
+    const created = { since: undefined, until: plusMs(serviceTime, CLOCK_GRAIN_MS) }
     // A row added between two requests could make the totals equal, so the total of all rows is requested twice.
     const before = await totalNow(reading)
     const total = await totalNow(reading, { created })

@@ -10,7 +10,7 @@ import type { WalkContext } from '../context.ts'
 import { PageSource } from './pageSource.ts'
 
 /** Returns the service's current time, or a slightly earlier one. Requests one row if there is no response yet. */
-export async function serviceClock(
+export async function readServiceTime(
   context: WalkContext,
   report: Declaration,
   subject: Pick<Question, 'record' | 'currency'>,
