@@ -19,7 +19,7 @@ export interface Question {
   readonly currency?: string | undefined
   /** Example: `{ entityId: 3, entityRecordId: 17 }`, or `{ enquiryId: 17 }`. */
   readonly record?: RecordParameters
-  readonly also?: Readonly<Record<string, unknown>>
+  readonly includeDeleted?: boolean | undefined
 }
 
 export function pathOf(report: Declaration, question: Question): string {
@@ -34,11 +34,9 @@ export function bodyOf(report: Declaration, question: Question, page: { number: 
   const expand = Object.fromEntries(question.expand.map((flag) => [flag, true]))
   return {
     ...filtersOf(report, question),
-    ...question.also,
+    ...parameterOf(report.includeDeleted, question.includeDeleted),
     ...Object.fromEntries(record),
-    ...(report.currency === undefined || question.currency === undefined
-      ? {}
-      : { [report.currency]: question.currency }),
+    ...parameterOf(report.currency, question.currency),
     ...boundsOf(report.window, question.window),
     ...(report.created === undefined ? {} : boundsOf(report.created, question.created)),
     [report.pages.number]: page.number,
@@ -46,6 +44,9 @@ export function bodyOf(report: Declaration, question: Question, page: { number: 
     ...(question.expand.length === 0 ? {} : { expand }),
   }
 }
+
+const parameterOf = (parameter: string | undefined, value: unknown): Record<string, unknown> =>
+  parameter === undefined || value === undefined ? {} : { [parameter]: value }
 
 /** Adds the type of `JSON.rawJSON`, which Node has but TypeScript does not declare. */
 const JSON_WITH_RAW = JSON as JSON & { rawJSON(text: string): unknown }

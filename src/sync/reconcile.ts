@@ -8,7 +8,7 @@ import type { Span } from '../plan/spans.ts'
 import { NO_PREVIOUS_RUN, floorToSecond, nextWindow } from '../plan/window.ts'
 import type { OpenReconcile, ReconcileResult } from '../warehouse/load/reconcile.ts'
 import { scopesOf, type SyncContext, withFence } from './context.ts'
-import { readNewest, readSpans } from './everything.ts'
+import { readNewest, readSpans } from './allRows.ts'
 import { Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 import { provenSlices } from './walk/provenSlices.ts'
 import { readServiceTime } from './walk/serviceTime.ts'
@@ -95,7 +95,7 @@ async function keysBeforeStart({ warehouse }: SyncContext, { plan, source }: Rea
 async function readAll(context: SyncContext, reading: Reading, open: OpenReconcile): Promise<void> {
   const { declaration, window, config } = reading.plan
   const isBounded = declaration.window.required
-  if (!isBounded && !reading.asksCreated) return readUnbounded(reading)
+  if (!isBounded && !reading.asksCreated) return readByPage(reading)
   const { reached } = open
   const beforeStart: Span[] = isBounded || reached !== undefined ? [] : [{ since: undefined, until: config.start }]
   await readSpans(
@@ -108,13 +108,13 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   const total = await totalNow(reading)
   if (total === (await context.warehouse.books.reconciledRows(open.reconcileId))) return
   // The counts may differ because rows without a creation time were not read.
-  if ((await totalOfCreated(reading)).kind !== 'dated') await readUnbounded(reading)
+  if ((await totalOfCreated(reading)).kind !== 'dated') await readByPage(reading)
 }
 
-async function readUnbounded(reading: Reading): Promise<void> {
-  const everything = await reading.everything()
+async function readByPage(reading: Reading): Promise<void> {
+  const allRows = await reading.readUnbounded()
   const { serviceTime } = reading.plan.window
-  if (everything.kind === 'proven') await reading.close(everything, { knownUntil: serviceTime, reached: serviceTime })
+  await reading.close(allRows, { knownUntil: serviceTime, reached: serviceTime })
   await reading.intake.commit()
 }
 

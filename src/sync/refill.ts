@@ -3,7 +3,7 @@ import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import { nextCoverage, partsNewestFirst } from '../plan/coverage.ts'
 import { floorToSecond } from '../plan/window.ts'
-import { everySlice, readNewest } from './everything.ts'
+import { readAllRows, readNewest } from './allRows.ts'
 import { readSettingsOf } from './privacy.ts'
 import type { SyncContext } from './context.ts'
 import type { Reading } from './walk/reading.ts'
@@ -54,7 +54,7 @@ export async function readAgain(context: SyncContext, reading: Reading, refill: 
   reading.intake.reason = { kind: 'reread' }
   const parts = declaration.window.required ? partsNewestFirst(config.start, until) : [undefined]
   for (const part of parts) {
-    for await (const slice of part === undefined ? everySlice(reading) : reading.window(part))
+    for await (const slice of part === undefined ? [await readAllRows(reading)] : reading.window(part))
       await reading.close(slice)
     await reading.intake.commit()
     if (part !== parts.at(-1)) await record(part?.since)

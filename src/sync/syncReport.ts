@@ -7,7 +7,7 @@ import { previousRead, type LastWindow } from '../plan/lateness.ts'
 import { markAfterSlice, markAtStart, markNamesOf } from '../plan/marks.ts'
 import { nextWindow, type PreviousRun } from '../plan/window.ts'
 import type { RunRecord } from '../warehouse/books/books.ts'
-import { everySlice } from './everything.ts'
+import { readAllRows } from './allRows.ts'
 import { scopesOf, type SyncContext, withFence } from './context.ts'
 import { addFigures, type Figures, noFigures } from './reportOutcome.ts'
 import { compareCounts } from './counting.ts'
@@ -89,7 +89,7 @@ async function readChanges(reading: Reading, previous: PreviousWindow): Promise<
   if (since !== undefined)
     reading.intake.reason = { kind: 'changes', previousRead: previousRead(previous, serviceTime, config.settleMs) }
   let progress = markAtStart(previous, window, { ...config, sinceRequired: declaration.window.required })
-  for await (const slice of since === undefined ? everySlice(reading) : reading.window({ since, until })) {
+  for await (const slice of since === undefined ? [await readAllRows(reading)] : reading.window({ since, until })) {
     progress = markAfterSlice(progress, slice.span, reading.knownUntil)
     const value = progress.markToStore
     const marks = value === undefined ? [] : markNamesOf(declaration).map((mark) => ({ mark, value }))

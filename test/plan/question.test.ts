@@ -210,7 +210,7 @@ describe.each(documented)('a question to $name', ({ report, specified }) => {
         filters: Object.fromEntries(filters.map(([name, type]) => [name, A_VALUE[type]])),
         ...(report.currency === undefined ? {} : { currency: 'EUR' }),
         ...(record === undefined ? {} : { record }),
-        ...(report.deletes === 'diff' ? { also: { includeDeleted: deleted } } : {}),
+        ...(report.deletes === 'diff' ? { includeDeleted: deleted } : {}),
       }
     })
 

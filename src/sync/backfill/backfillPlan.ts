@@ -93,7 +93,7 @@ async function countParts(planning: Planning, scope: string, sizes: WindowSizes)
 
 async function countRows({ ask, declaration, settings, pages }: Planning, scope: string, { since, until }: Range) {
   const { filters, askCreated } = settings.reports[ask.report]
-  const question = { expand: [], filters, currency: declaration.currency === undefined ? undefined : scope }
+  const question = { expand: [], filters, currency: scope }
   const range = { since, until }
   const questions: Question[] = [{ ...question, window: range }]
   if (askCreated && declaration.created !== undefined) questions.push({ ...question, created: range })

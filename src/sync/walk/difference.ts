@@ -108,9 +108,8 @@ export class Difference {
   }
 
   #question(isWithDeleted: boolean): Question {
-    const { declaration, config, scope: currency } = this.#plan
-    const also = { [declaration.includeDeleted ?? '']: isWithDeleted }
-    return { expand: [], filters: config.filters, currency, also }
+    const { config, scope: currency } = this.#plan
+    return { expand: [], filters: config.filters, currency, includeDeleted: isWithDeleted }
   }
 }
 

@@ -1,4 +1,5 @@
 /** Reads one report, or one currency of it, for a run. */
+import { assert } from '../../errors.ts'
 import { earliest, type Instant, plusMs } from '../../instant.ts'
 import { isSameProfile, type PagingProfile } from '../../plan/pagingProfile.ts'
 import type { Question } from '../../plan/question.ts'
@@ -51,7 +52,7 @@ export class Reading implements AsyncDisposable {
   #pagesClosed = 0
 
   constructor(context: WalkContext, plan: ReadingPlan) {
-    const { declaration, config, profile, runId, reason } = plan
+    const { declaration, config, scope, profile, runId, reason } = plan
     const { limits, concurrency, reports } = context.settings
     this.context = context
     this.plan = plan
@@ -72,7 +73,7 @@ export class Reading implements AsyncDisposable {
     const policy: WalkPolicy = WALK_POLICIES[reason.kind]
     this.source = {
       pages,
-      question: questionOf(plan),
+      question: { expand: config.expand, filters: config.filters, currency: scope, includeDeleted: true },
       timeFilter: 'window',
       policy,
       settings,
@@ -113,11 +114,20 @@ export class Reading implements AsyncDisposable {
     if (this.recent !== undefined && this.recent.size > RECENT_MAX) this.recent = undefined
   }
 
-  /** Reads all rows without bounds. Returns a `CutSlice` if the policy wants one response and it lacks rows. */
-  async everything(policy = this.source.policy): Promise<ProvenSlice | CutSlice> {
-    const outcome = await proveSlice({ ...this.source, policy }, { span: undefined })
-    const span = { since: undefined, until: this.plan.window.until }
-    return outcome.kind === 'proven' ? { ...outcome, span } : outcome
+  /** Requests all rows without bounds. Returns a `CutSlice` if one response lacks rows. */
+  async readOneResponse(): Promise<ProvenSlice | CutSlice> {
+    const outcome = await proveSlice({ ...this.source, policy: WALK_POLICIES['first look'] }, { span: undefined })
+    return outcome.kind === 'proven' ? { ...outcome, span: this.#unbounded } : outcome
+  }
+
+  async readUnbounded(): Promise<ProvenSlice> {
+    const outcome = await proveSlice(this.source, { span: undefined })
+    assert(outcome.kind === 'proven', 'a walk without bounds is never cut')
+    return { ...outcome, span: this.#unbounded }
+  }
+
+  get #unbounded(): Span {
+    return { since: undefined, until: this.plan.window.until }
   }
 
   async close(slice: ProvenSlice, { marks = [], knownUntil = this.knownUntil, reached }: ClosingFacts = {}) {
@@ -153,15 +163,6 @@ export class Reading implements AsyncDisposable {
     const pages = (runSoFar?.pages ?? 0) + this.source.pages.pagesRead
     const rows = (runSoFar?.figures.rows ?? 0) + this.rows
     this.context.onProgress({ report: config.name, pages, rows, rowsExpected: page.envelope.totalCount })
-  }
-}
-
-function questionOf({ declaration, config, scope }: ReadingPlan): Question {
-  return {
-    expand: config.expand,
-    filters: config.filters,
-    currency: declaration.currency === undefined ? undefined : scope,
-    ...(declaration.includeDeleted === undefined ? {} : { also: { [declaration.includeDeleted]: true } }),
   }
 }
 

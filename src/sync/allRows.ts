@@ -2,7 +2,6 @@
 import { DAY_MS, earliest, type Instant, plusMs } from '../instant.ts'
 import { KeySet } from '../plan/keySet.ts'
 import { type Span, splitAt, youngFrom } from '../plan/spans.ts'
-import { WALK_POLICIES } from '../plan/slice.ts'
 import type { SyncContext } from './context.ts'
 import type { ProvenSlice } from './walk/provenSlices.ts'
 import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
@@ -11,21 +10,17 @@ import { readServiceTime } from './walk/serviceTime.ts'
 /** Rows may have modification times up to this far in the future, because a wrong clock may have set them. */
 const FUTURE_MS = 100 * 366 * DAY_MS
 
-/** Yields all rows as one slice: from one response, else by creation time, else by page. */
-export async function* everySlice(reading: Reading): AsyncGenerator<ProvenSlice, void> {
-  const first = await reading.everything(WALK_POLICIES['first look'])
-  if (first.kind === 'proven') {
-    yield first
-    return
-  }
+/** Reads all rows as one slice: from one response, else by creation time, else by page. */
+export async function readAllRows(reading: Reading): Promise<ProvenSlice> {
+  const first = await reading.readOneResponse()
+  if (first.kind === 'proven') return first
   const byCreation = reading.asksCreated ? await readByCreation(reading, first.plan.total) : undefined
-  const everything = byCreation ?? (await reading.everything())
-  if (everything.kind === 'proven') yield everything
+  return byCreation ?? (await reading.readUnbounded())
 }
 
 /** Returns undefined if rows may lack a creation time. `total`: the first response's total. */
 async function readByCreation(reading: Reading, total: number | undefined): Promise<ProvenSlice | undefined> {
-  const everything = { since: undefined, until: reading.plan.window.until }
+  const span = { since: undefined, until: reading.plan.window.until }
   const { youngFrom, loadRowsMax } = reading.source.settings
   const keys = new KeySet()
   const proofs = new Set<string>()
@@ -33,7 +28,7 @@ async function readByCreation(reading: Reading, total: number | undefined): Prom
   // Millions of keys take a lot of memory, so keys are compared only if there are few rows.
   const isSmall = (total ?? Infinity) <= loadRowsMax
   // The old part is read separately, because a total can prove it.
-  const spans = splitAt(everything, youngFrom) ?? [everything]
+  const spans = splitAt(span, youngFrom) ?? [span]
   for await (const slice of reading.slices('created', spans)) {
     rows += slice.rows
     proofs.add(slice.proof)
@@ -46,7 +41,7 @@ async function readByCreation(reading: Reading, total: number | undefined): Prom
   const isSame = isQuiet && (await totalNow(reading)) === keys.size
   const totalCount = isSame ? keys.size : (await totalOfCreated(reading)).total
   const proof = [...proofs].toSorted().join('+')
-  return totalCount === undefined ? undefined : { kind: 'proven', span: everything, proof, rows, totalCount, keys }
+  return totalCount === undefined ? undefined : { kind: 'proven', span, proof, rows, totalCount, keys }
 }
 
 /** Reads the spans by creation time if possible, because a creation time never changes. */
