@@ -9,7 +9,6 @@ import { markNamesOf } from '../../plan/marks.ts'
 import { NO_RUN_COUNTS } from '../../plan/runCounts.ts'
 import { type PagingProfile, UNKNOWN_PAGING } from '../../plan/pagingProfile.ts'
 import type { RecordParameters } from '../../plan/question.ts'
-import { youngFrom } from '../../plan/spans.ts'
 import { WALK_POLICIES } from '../../plan/slice.ts'
 import { type PreviousRun, NO_PREVIOUS_RUN, markAfter, nextWindow } from '../../plan/window.ts'
 import type { DueRecord } from '../../warehouse/books/auditRecords.ts'
@@ -20,6 +19,7 @@ import { type FetchedPage, PageSource } from '../walk/pageSource.ts'
 import { readSettingsOf } from '../privacy.ts'
 import { proveSlice } from '../walk/proveSlice.ts'
 import { readServiceTime } from '../walk/serviceTime.ts'
+import { type SliceSource, walkSettings } from '../walk/walkPages.ts'
 import type { ReportRun } from '../syncReport.ts'
 
 /** Each record adds a window and a mark to the transaction. */
@@ -37,7 +37,8 @@ const ERRORS_OF_ONE_RECORD: readonly ErrorCode[] = [
   'WALK_UNSTABLE',
 ]
 
-interface Subject {
+/** A report whose rows have audit trails. Example: the trail of row 17 has the scope `3:17` and the `scopePrefix` `3:`. */
+interface FollowedReport {
   readonly follows: ReportName
   readonly scopePrefix: string
   readonly record: (recordId: string) => RecordParameters
@@ -49,17 +50,17 @@ export async function syncAudit(given: SyncContext, report: ReportName, runId: s
   const startedAt = given.clock.now()
   const context = await withFence(given, { report, kind: 'incremental', holder: runId })
   await using intake = new Intake(context, { report: declaration, runId, reason: { kind: 'audit' } })
-  const trail = new Trail(context, { declaration, intake })
-  const subjects = subjectsOf(report, context.settings.reports[report])
-  const coverage = await openAuditCoverage(context, report, subjects)
-  for (const subject of subjects) await trail.follow(subject, coverage.get(subject.scopePrefix))
-  for (const subject of subjects) await trail.readAgain(subject, coverage.get(subject.scopePrefix))
-  const { pages } = trail
-  await trail.finish({ runId, report, startedAt })
+  const trails = new TrailReader(context, declaration, intake)
+  const followed = followedReports(report, context.settings.reports[report])
+  const refills = await openAuditCoverage(context, report, followed)
+  for (const each of followed) await trails.readDue(each, refills.get(each.scopePrefix))
+  for (const each of followed) await trails.readAgain(each, refills.get(each.scopePrefix))
+  const { pages } = trails
+  await trails.finish({ runId, report, startedAt })
   return { runId, report, startedAt, pages, figures: intake.figures }
 }
 
-function subjectsOf(report: ReportName, config: ReportConfig): Subject[] {
+function followedReports(report: ReportName, config: ReportConfig): FollowedReport[] {
   if (reportOf(report).perRecord?.follows === 'enquiries') {
     return [{ follows: 'enquiries', scopePrefix: '', record: (recordId) => ({ enquiryId: recordId }) }]
   }
@@ -77,11 +78,11 @@ interface TrailRefill {
 }
 
 /** Stores each entity's settings. Returns which trails to read again, by prefix of their scopes (`3:` or ''). */
-async function openAuditCoverage(context: SyncContext, report: ReportName, subjects: readonly Subject[]) {
+async function openAuditCoverage(context: SyncContext, report: ReportName, followed: readonly FollowedReport[]) {
   const { warehouse, settings, fence } = context
   const wanted = readSettingsOf(settings, report)
   const refills = new Map<string, TrailRefill>()
-  const prefixes = subjects.map(({ scopePrefix }) => scopePrefix)
+  const prefixes = followed.map(({ scopePrefix }) => scopePrefix)
   await warehouse.forgetCoverage(report, prefixes)
   for (const scope of prefixes) {
     const place = { report, scope, fence }
@@ -104,7 +105,8 @@ function auditCoverage(stored: Coverage | undefined, wanted: ReadSettings, asked
   return next.asked.start === wanted.start ? next : { ...next, asked: wanted }
 }
 
-class Trail {
+/** Reads the trails of one run. */
+class TrailReader {
   pages = 0
   readonly #context: SyncContext
   readonly #declaration: Declaration
@@ -113,54 +115,38 @@ class Trail {
   /** Trails are added one by one, so that no load contains half a trail. */
   #adding: Promise<void> = Promise.resolve()
   #rows = 0
-  readonly #asked = new Set<string>()
+  readonly #requested = new Set<string>()
   readonly #failed = new Map<string, SyncError>()
-  readonly #followed = new Set<Subject>()
+  readonly #followed = new Set<FollowedReport>()
   #isAnyRead = false
   /** Undefined until a trail of several pages was read. */
   #firstNumber: PagingProfile['firstNumber']
 
-  constructor(context: SyncContext, { declaration, intake }: { declaration: Declaration; intake: Intake }) {
+  constructor(context: SyncContext, declaration: Declaration, intake: Intake) {
     this.#context = context
     this.#declaration = declaration
     this.#intake = intake
     this.#config = context.settings.reports[declaration.name as ReportName]
   }
 
-  async follow(subject: Subject, again: TrailRefill | undefined): Promise<void> {
-    this.#followed.add(subject)
+  /** Reads the trails of records that have changed. */
+  async readDue(followed: FollowedReport, refill: TrailRefill | undefined): Promise<void> {
+    this.#followed.add(followed)
     const { dueRecords } = this.#context.warehouse.books
-    await this.#readTrails(subject, await dueRecords(this.#recordsOf(subject, again?.askedUntil)))
+    await this.#readTrails(followed, await dueRecords(this.#recordsOf(followed, refill?.askedUntil)))
   }
 
-  async readAgain(subject: Subject, again: TrailRefill | undefined): Promise<void> {
-    if (again === undefined) return
+  async readAgain(followed: FollowedReport, refill: TrailRefill | undefined): Promise<void> {
+    if (refill === undefined) return
     await this.#intake.commit()
-    const ask = { ...this.#recordsOf(subject), again: again.askedUntil, limit: TRAILS_AGAIN_MAX }
-    const records = await this.#context.warehouse.books.recordsToReadAgain(ask)
-    await this.#readTrails(
-      subject,
-      records.filter(({ scope }) => !this.#asked.has(scope)),
-    )
+    const request = { ...this.#recordsOf(followed), again: refill.askedUntil, limit: TRAILS_AGAIN_MAX }
+    const records = await this.#context.warehouse.books.recordsToReadAgain(request)
+    const unread = records.filter(({ scope }) => !this.#requested.has(scope))
+    await this.#readTrails(followed, unread)
     await this.#intake.commit()
     const isLast = records.length < TRAILS_AGAIN_MAX
     if (isLast && records.every(({ scope, waitsForRetry }) => !waitsForRetry && !this.#failed.has(scope)))
-      await again.done()
-  }
-
-  #recordsOf({ follows, scopePrefix }: Subject, again?: Instant) {
-    const report = this.#declaration.name as ReportName
-    const now = this.#context.clock.now()
-    return { report, follows, keyColumn: reportOf(follows).key[0] ?? '', scopePrefix, again, now }
-  }
-
-  async #readTrails(subject: Subject, records: readonly DueRecord[]): Promise<void> {
-    const due = records.filter(({ waitsForRetry }) => !waitsForRetry)
-    for (let from = 0; from < due.length; from += RECORDS_A_LOAD_MAX) {
-      const some = due.slice(from, from + RECORDS_A_LOAD_MAX)
-      await eachBounded(some, this.#context.settings.concurrency, (record) => this.#readTrail(subject, record))
-      if (from + RECORDS_A_LOAD_MAX < due.length) await this.#intake.commit()
-    }
+      await refill.done()
   }
 
   async finish({ runId, report, startedAt }: Pick<ReportRun, 'runId' | 'report' | 'startedAt'>): Promise<void> {
@@ -170,63 +156,53 @@ class Trail {
     await this.#intake.commit({ runId, report, kind: 'incremental', state: 'done', startedAt, endedAt, ...counts })
   }
 
-  async #skipFailed(report: ReportName): Promise<void> {
-    const { warehouse, clock, fence } = this.#context
-    await this.#intake.commit()
-    await this.#checkAnyReadable()
-    const skipped = [...this.#failed].map(([scope, { code, message }]) => ({ scope, code, reason: message }))
-    await warehouse.recordSkipped({ report, now: clock.now(), fence }, skipped)
-  }
-
-  /** Tries records that earlier runs have read. Throws if the service refuses those, too. */
-  async #checkAnyReadable(): Promise<void> {
-    for (const subject of this.#followed) {
-      if (this.#isAnyRead) return
-      const other = await this.#context.warehouse.books.lastReadRecord(this.#recordsOf(subject))
-      if (other !== undefined && !this.#asked.has(other.scope)) await this.#readTrail(subject, other, false)
+  async #readTrails(followed: FollowedReport, records: readonly DueRecord[]): Promise<void> {
+    const due = records.filter(({ waitsForRetry }) => !waitsForRetry)
+    for (let from = 0; from < due.length; from += RECORDS_A_LOAD_MAX) {
+      const some = due.slice(from, from + RECORDS_A_LOAD_MAX)
+      await eachBounded(some, this.#context.settings.concurrency, async (record) => {
+        const error = await this.#readTrail(followed, record)
+        if (error === undefined) return
+        this.#failed.set(record.scope, error)
+        if (!this.#isAnyRead && this.#failed.size >= FAILED_BEFORE_TEST) await this.#checkAnyReadable()
+      })
+      if (from + RECORDS_A_LOAD_MAX < due.length) await this.#intake.commit()
     }
-    const errors = [...this.#failed.values()]
-    if (!this.#isAnyRead) throw errors.find(({ code }) => code === 'REPORT_FORBIDDEN') ?? errors[0]
   }
 
-  async #readTrail(subject: Subject, due: DueRecord, maySkip = true): Promise<void> {
-    this.#asked.add(due.scope)
+  /** Returns the error if it concerns only this record. Throws any other error. */
+  async #readTrail(followed: FollowedReport, due: DueRecord): Promise<SyncError | undefined> {
+    this.#requested.add(due.scope)
     try {
-      await this.#proveTrail(due, subject.record(due.recordId))
+      await this.#proveTrail(due, followed.record(due.recordId))
+      return undefined
     } catch (error) {
-      if (!(error instanceof SyncError) || !ERRORS_OF_ONE_RECORD.includes(error.code)) throw error
-      if (!maySkip) return
-      this.#failed.set(due.scope, error)
-      if (!this.#isAnyRead && this.#failed.size >= FAILED_BEFORE_TEST) await this.#checkAnyReadable()
+      if (error instanceof SyncError && ERRORS_OF_ONE_RECORD.includes(error.code)) return error
+      throw error
     }
   }
 
   async #proveTrail(due: DueRecord, record: RecordParameters): Promise<void> {
-    const { limits } = this.#context.settings
     const report = this.#declaration
-    const { pageSize, expand, overlapMs, settleMs, start } = this.#config
+    const { pageSize, expand, settleMs, start } = this.#config
     const serviceTime = await readServiceTime(this.#context, report, { record })
-    const window = nextWindow(this.#previousWindow(due), serviceTime, { ...this.#config, sinceRequired: true })
+    const window = nextWindow(this.#previousRun(due), serviceTime, { ...this.#config, sinceRequired: true })
     const span = { since: window.since ?? start, until: window.until }
     const profile = { ...UNKNOWN_PAGING, firstNumber: this.#firstNumber }
-    const plan = { report, pageSize, catalog: this.#intake.catalog, profile }
-    const pages = new PageSource(this.#context, plan)
-    const { answer } = report
-    const { keyed } = pages
-    const settings = { answer, keyed, pageSize, youngFrom: youngFrom(serviceTime, overlapMs), start, ...limits }
+    const pages = new PageSource(this.#context, { report, pageSize, catalog: this.#intake.catalog, profile })
     // The entries stay in memory until they are proven, so that no load contains half a trail.
     let entries: FetchedPage[] = []
-    const sink = { add: async (page: FetchedPage) => void entries.push(page), drop: async () => void (entries = []) }
-    const question = { expand, filters: {}, record }
-    const source = {
+    const source: SliceSource = {
       pages,
-      question,
+      question: { expand, filters: {}, record },
       timeFilter: 'window',
       policy: WALK_POLICIES.audit,
-      settings,
+      settings: walkSettings(pages, this.#config, { serviceTime, limits: this.#context.settings.limits }),
+      rows: { add: async (page) => void entries.push(page), drop: async () => void (entries = []) },
       concurrency: 1,
-    } as const
-    const proven = await proveSlice({ ...source, rows: sink, observe: this.#context.observe }, { span })
+      observe: this.#context.observe,
+    }
+    const proven = await proveSlice(source, { span })
     assert(proven.kind === 'proven', 'a walk that is never cut ends proven or in an error')
     this.#isAnyRead = true
     this.#firstNumber ??= pages.profile.firstNumber
@@ -245,11 +221,6 @@ class Trail {
     await this.#adding
   }
 
-  #previousWindow({ mark, askedAt, begunAt, fromStart }: DueRecord): PreviousRun {
-    if (fromStart) return NO_PREVIOUS_RUN
-    return { mark, until: askedAt, elapsedMs: begunAt && millisBetween(begunAt, this.#context.clock.now()) }
-  }
-
   async #addTrail(pages: readonly FetchedPage[], trail: Required<Omit<ProvenWindow, 'gone' | 'reached'>>) {
     const values = trail.entries.record
     const columns = Object.fromEntries(this.#declaration.asked.map(({ column }, n) => [column, values[n] ?? '']))
@@ -257,5 +228,35 @@ class Trail {
     this.#rows += trail.window.rows
     await this.#intake.close(trail)
     this.#context.onProgress({ report: this.#config.name, pages: this.pages, rows: this.#rows })
+  }
+
+  async #skipFailed(report: ReportName): Promise<void> {
+    const { warehouse, clock, fence } = this.#context
+    await this.#intake.commit()
+    await this.#checkAnyReadable()
+    const skipped = [...this.#failed].map(([scope, { code, message }]) => ({ scope, code, reason: message }))
+    await warehouse.recordSkipped({ report, now: clock.now(), fence }, skipped)
+  }
+
+  /** Tries records that earlier runs have read. Throws if the service refuses those, too. */
+  async #checkAnyReadable(): Promise<void> {
+    for (const followed of this.#followed) {
+      if (this.#isAnyRead) return
+      const other = await this.#context.warehouse.books.lastReadRecord(this.#recordsOf(followed))
+      if (other !== undefined && !this.#requested.has(other.scope)) await this.#readTrail(followed, other)
+    }
+    const errors = [...this.#failed.values()]
+    if (!this.#isAnyRead) throw errors.find(({ code }) => code === 'REPORT_FORBIDDEN') ?? errors[0]
+  }
+
+  #recordsOf({ follows, scopePrefix }: FollowedReport, again?: Instant) {
+    const report = this.#declaration.name as ReportName
+    const now = this.#context.clock.now()
+    return { report, follows, keyColumn: reportOf(follows).key[0] ?? '', scopePrefix, again, now }
+  }
+
+  #previousRun({ mark, askedAt, begunAt, fromStart }: DueRecord): PreviousRun {
+    if (fromStart) return NO_PREVIOUS_RUN
+    return { mark, until: askedAt, elapsedMs: begunAt && millisBetween(begunAt, this.#context.clock.now()) }
   }
 }

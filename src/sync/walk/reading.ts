@@ -4,8 +4,8 @@ import { earliest, type Instant, plusMs } from '../../instant.ts'
 import { isSameProfile, type PagingProfile } from '../../plan/pagingProfile.ts'
 import type { Question } from '../../plan/question.ts'
 import { KeySet } from '../../plan/keySet.ts'
-import { type Span, youngFrom } from '../../plan/spans.ts'
-import { WALK_POLICIES, type WalkPolicy } from '../../plan/slice.ts'
+import type { Span } from '../../plan/spans.ts'
+import { WALK_POLICIES } from '../../plan/slice.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
 import type { SpoolPoint } from '../../staging/spool.ts'
 import type { ClosedWindow } from '../../warehouse/books/books.ts'
@@ -19,7 +19,7 @@ import { type FetchedPage, PageSource } from './pageSource.ts'
 import { type CutSlice, proveSlice } from './proveSlice.ts'
 import { type ProvenSlice, provenSlices } from './provenSlices.ts'
 import { readServiceTime } from './serviceTime.ts'
-import type { RowSink, SliceSource } from './walkPages.ts'
+import { type RowSink, type SliceSource, walkSettings } from './walkPages.ts'
 
 export interface ReadingPlan extends DifferencePlan {
   readonly runId: string
@@ -60,26 +60,15 @@ export class Reading implements AsyncDisposable {
     this.intake = new Intake(context, { report: declaration, runId, followers, reason })
     const { pageSize } = config
     const pages = new PageSource(context, { report: declaration, pageSize, catalog: this.intake.catalog, profile })
-    const settings = {
-      answer: declaration.answer,
-      keyed: pages.keyed,
-      pageSize,
-      youngFrom: youngFrom(plan.window.serviceTime, config.overlapMs),
-      start: config.start,
-      ...limits,
-    }
-    const { observe } = context
-    const rows = this.#sink()
-    const policy: WalkPolicy = WALK_POLICIES[reason.kind]
     this.source = {
       pages,
       question: { expand: config.expand, filters: config.filters, currency: scope, includeDeleted: true },
       timeFilter: 'window',
-      policy,
-      settings,
-      rows,
+      policy: WALK_POLICIES[reason.kind],
+      settings: walkSettings(pages, config, { serviceTime: plan.window.serviceTime, limits }),
+      rows: this.#sink(),
       concurrency,
-      observe,
+      observe: context.observe,
     }
     this.#difference = declaration.includeDeleted === undefined ? undefined : new Difference(context, plan, this.source)
   }
