@@ -8,7 +8,7 @@ import type { RawAnswer } from './transport.ts'
 export interface RequestContext {
   /** Undefined for a token request. */
   report: string | undefined
-  /** Undefined if the specification names no scope for the report. */
+  /** The OAuth scope that the report needs. Undefined if the specification names no scope for the report. */
   scope?: string | undefined
   redactor: Redactor
 }
@@ -107,7 +107,7 @@ function unusableBody(answer: RawAnswer, request: RequestContext): SyncError | u
     })
   }
   if (!start.startsWith('<') && !/\bhtml\b/i.test(answer.contentType)) return undefined
-  // The error must not quote rows with private columns.
+  // Mislabelled JSON may contain rows with private values, so the error does not quote JSON.
   const shown = /^[[{]/.test(start) ? {} : { start: request.redactor.shown(start, SHOWN_START_CHARS_MAX) }
   return failure('ANSWER_NOT_JSON', request, {
     message: 'the answer is a web page, not JSON',

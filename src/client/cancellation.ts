@@ -1,4 +1,4 @@
-/** Cancels calls. Avoids `AbortSignal.any`, whose signals stay attached to long-lived parents. */
+/** Cancels calls. Does not use `AbortSignal.any`, whose signals stay attached to a long-lived parent after the call. */
 import { cancelled } from '../errors.ts'
 import { onAbort } from '../signals.ts'
 

@@ -1,4 +1,4 @@
-/** Decides when a request is sent. */
+/** Limits how many requests run at once and per second, and delays requests during a pause. */
 import { type Clock, within } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import { formatInstant, plusMs } from '../instant.ts'
@@ -9,21 +9,21 @@ export interface LimiterRules {
   /** Maximum number of concurrent requests. The limiter starts at 4. */
   concurrency: number
   requestsPerSecond?: number | undefined
-  /** During a longer pause, requests fail with RATE_LIMITED. */
+  /** If a pause is longer than this, requests do not wait but fail with RATE_LIMITED. */
   pauseMsMax?: number | undefined
   sharedPauses?: SharedPauses | undefined
 }
 
-/** Shares the pauses that the service requests with other processes. */
+/** Makes all processes pause when the service requests a pause from one process. */
 export interface SharedPauses {
   /** Stores the pause, unless a longer one is already stored. */
   pause(ms: number): Promise<void>
   remainingMs(): Promise<number>
 }
 
-/** A pause of another process may go unnoticed for this long. */
+/** Shared pauses are read at most once in this time, so another process's pause may be noticed this much later. */
 const SHARED_CHECK_EVERY_MS = 250
-/** If the store of shared pauses has not answered after this time, it may be down, and the request is sent. */
+/** A request waits at most this long for the store of shared pauses, because the store may be down. */
 const SHARED_CHECK_MS_MAX = 500
 
 export interface Permit extends Disposable {
@@ -53,7 +53,7 @@ export class Limiter {
     this.#spacingMs = 1_000 / (rules.requestsPerSecond ?? Number.POSITIVE_INFINITY)
   }
 
-  /** Throws RATE_LIMITED during a long pause. */
+  /** Waits for a permit to send a request. Throws RATE_LIMITED if a pause is longer than `pauseMsMax`. */
   async acquire(signal: AbortSignal, priority: Priority = 'first'): Promise<Permit> {
     for (;;) {
       const permit = await this.#turn(signal, priority)
@@ -81,7 +81,7 @@ export class Limiter {
     return await waiter.promise
   }
 
-  /** Returns the stored pause of all processes, or 0 shortly after a check, because that pause was applied. */
+  /** Returns the remaining shared pause. Shortly after a check, returns 0, because the pause was already applied. */
   async #sharedPauseMs(): Promise<number> {
     const pauses = this.#rules.sharedPauses
     const isFresh = this.#clock.monotonicMs() - this.#sharedCheckedMs < SHARED_CHECK_EVERY_MS
@@ -143,7 +143,9 @@ export class Limiter {
     if (this.#queue.length === 0) this.#cancelAlarm()
   }
 
-  /** Does not use `clock.after`, which would let the process exit. */
+  /**
+   * Wakes the queue later. Uses `clock.sleep`, because `clock.after` would let the process exit while requests wait.
+   */
   #wakeIn(ms: number): void {
     if (this.#alarm !== undefined) return
     const alarm = (this.#alarm = new AbortController())
@@ -232,9 +234,11 @@ export class AdaptiveConcurrency {
     return Math.floor(this.#limit)
   }
 
-  /** Adapts the limit to a response time. If a permit was free, does nothing: the limit delayed no request. */
+  /**
+   * Adapts the limit to a response time. Does nothing if a permit is free, because the limit delays no request then.
+   */
   succeeded(wasFull: boolean, ms: number, limitAtStart: number): void {
-    // Ignores response times that were measured at a higher limit.
+    // A response time from a higher limit does not show how fast the service is at this limit.
     if (!wasFull || limitAtStart > this.limit) return
     const recentMs = EARLIER_RESPONSES_WEIGHT * (this.#recentMs ?? ms) + (1 - EARLIER_RESPONSES_WEIGHT) * ms
     this.#recentMs = recentMs

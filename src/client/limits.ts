@@ -15,10 +15,10 @@ export const DEFAULT_LIMITS = {
   answerBytesMax: 128 * MEBIBYTE,
   /** The five delays between six attempts take at most 15.5 s. */
   attemptsMax: 6,
-  /** The bound of the first random delay, which doubles with each further delay. */
+  /** The first delay is random, up to this time. The bound doubles with each further delay, up to `retryDelayMsMax`. */
   retryDelayMsMin: 500,
   retryDelayMsMax: 30 * SECOND_MS,
-  /** During a longer pause, requests fail with RATE_LIMITED. */
+  /** If the service requests a longer pause, requests do not wait but fail. */
   retryAfterMsMax: 5 * MINUTE_MS,
   /** A longer `Retry-After` is shortened to this time, because it is probably a mistake. */
   pauseMsMax: DAY_MS,
@@ -28,13 +28,16 @@ export type ClientLimits = Readonly<typeof DEFAULT_LIMITS>
 
 /** A token is renewed at most this long before it expires, so that it is valid when its request arrives. */
 export const TOKEN_MARGIN_MS_MAX = MINUTE_MS
-/** Example: a token with a lifetime of 60 s is renewed 12 s before its end. */
+/** A token is renewed when this share of its lifetime is left. Example: 12 s before the end of a lifetime of 60 s. */
 export const TOKEN_MARGIN_SHARE = 0.2
 /** No token is used longer, so that a revoked secret stops working within a day. */
 export const TOKEN_LIFETIME_MS_MAX = DAY_MS
-/** No server accepts a token of this size in a header. */
+/** A larger token response is an error, because no server would accept its token in a header. */
 export const TOKEN_ANSWER_BYTES_MAX = 256 * 1_024
-/** A request is sent with at most this many tokens. The first two may be expired tokens from a shared store. */
+/**
+ * After a 401, a request is sent with another token, at most this many in all. The first two may be expired tokens of a
+ * shared store.
+ */
 export const TOKENS_TRIED_MAX = 3
 export const REFUSAL_BODY_BYTES_MAX = 64 * 1_024
 /** An error quotes at most this many characters of a response: enough for about ten property errors. */

@@ -39,7 +39,7 @@ export interface ClientSettings {
   tokenPath?: string | undefined
   clientId: string
   clientSecret: Secret
-  /** The default is the client's own scopes (spec §4). */
+  /** The OAuth scopes to request. By default the token has all scopes of the client (spec §4). */
   scopes?: readonly string[] | undefined
   concurrency: number
   requestsPerSecond?: number | undefined
@@ -152,7 +152,7 @@ class Client implements AsyncDisposable {
   async resume(report?: string): Promise<void> {
     if (report === undefined) this.#refusals.clear()
     else this.#refusals.delete(report)
-    // The cached token lacks scopes that were granted later.
+    // The cached token lacks scopes that were granted later, so a new token is requested.
     await this.#tokens.forget()
   }
 
@@ -161,7 +161,7 @@ class Client implements AsyncDisposable {
     this.#refusals.delete(report)
   }
 
-  /** Forgets an earlier refusal of the credentials if the secret has changed. */
+  /** Reads the secret again. If the secret has changed, forgets an earlier refusal of the credentials. */
   async readSecret(): Promise<void> {
     if (!(await this.#settings.clientSecret.readAgain())) return
     this.#emit({ kind: 'secret changed' })
@@ -190,7 +190,7 @@ class Client implements AsyncDisposable {
     const context = { report, scope, redactor: this.#redactor }
     const refusal = refusalOf(answer, context)
     if (refusal !== undefined) {
-      // A stored Retry-After would start a new pause at each read.
+      // The stored error has no Retry-After, because each later read would start the pause again.
       const stored = refusalOf({ ...answer, retryAfterMs: undefined }, context) ?? refusal
       if (answer.status === 401 || (answer.status === 403 && forbids !== 'request')) this.#refusals.set(report, stored)
       throw refusal
@@ -208,7 +208,7 @@ class Client implements AsyncDisposable {
     let issuedBefore = Number.POSITIVE_INFINITY
     for (let tried = 1; ; tried += 1) {
       const { answer, token, issued } = await this.#exchange(request, signal)
-      // If the service refuses even a new token, a scope is missing.
+      // If the service refuses even a new token, a scope is missing, and another token would not help.
       if (answer.status !== 401 || token.issue > issuedBefore || tried === TOKENS_TRIED_MAX) return answer
       issuedBefore = Math.min(issuedBefore, issued)
       await this.#tokens.drop(token)
@@ -260,7 +260,7 @@ class Client implements AsyncDisposable {
       const answer = await this.#post(post, signal)
       return issuedToken(answer, { report: undefined, redactor: this.#redactor }, this.#dependencies.clock)
     }
-    // The request that waits for the token already has a permit.
+    // Needs no permit, because the request that waits for the token already has a permit.
     return await withRetries(attempt, this.#retryOptions(undefined, signal))
   }
 

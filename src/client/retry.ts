@@ -20,9 +20,12 @@ export interface RetryOptions {
   clock: Pick<Clock, 'now' | 'random' | 'sleep'>
   rules: ClientLimits
   signal: AbortSignal
-  /** The permit is released after `onPause`, so that the pause applies to the next request. */
+  /**
+   * Waits until an attempt may be sent. The permit is released after `onPause`, so that the pause delays the next
+   * request.
+   */
   permit?: (() => Promise<Permit>) | undefined
-  /** Called even after the last attempt. */
+  /** Called after a rate limit or a response with Retry-After, even if it was the last attempt. */
   onPause: (failed: SyncError, pauseMs: number) => void
   onRetry: (failed: SyncError, attempt: number, delayMs: number) => void
 }
@@ -45,7 +48,7 @@ export async function withRetries<T>(attempt: () => Promise<T>, options: RetryOp
         delayMs = delayOrThrow(error, number, options)
       }
     }
-    // An abort throws the reason of the signal, not an AbortError.
+    // `raced` throws the reason of the signal. The sleep alone would throw an AbortError.
     await raced(clock.sleep(delayMs, signal), signal)
   }
 }

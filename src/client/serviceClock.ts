@@ -34,7 +34,7 @@ export class ServiceClock {
     return minusMs(this.#clock.now(), this.#clock.monotonicMs() - monotonicMs)
   }
 
-  /** Returns the Date of the response, or an estimate for a response without Date. */
+  /** Updates the offset. Returns the Date of the response, or an estimate if the response has no Date. */
   observe({ date, sentMs, arrivedMs }: Pick<RawAnswer, 'date' | 'sentMs' | 'arrivedMs'>): Instant {
     this.#answered = true
     if (date === undefined) return this.#offsetMs === undefined ? this.#clock.now() : this.at(arrivedMs)

@@ -13,7 +13,7 @@ import type { RawAnswer } from './transport.ts'
 export interface StoredToken {
   accessToken: Secret
   lifetimeMs: number
-  /** By the store's clock, because processes share no monotonic clock. */
+  /** Time until the token expires. The store's clock measures the time, because processes share no monotonic clock. */
   remainingMs: number
   /** Undefined if the token is not a JWT or contains no scopes. */
   scopes: readonly string[] | undefined
@@ -34,7 +34,7 @@ export interface Token {
   readonly secret: Secret
   readonly scopes: readonly string[] | undefined
   readonly expiresAt: Instant
-  /** By our monotonic clock. */
+  /** When the token must be renewed, by our monotonic clock. */
   readonly renewAtMs: number
   /** The number of this client's token request, or 0 for another process's token. */
   readonly issue: number
@@ -44,7 +44,7 @@ export interface TokenDependencies {
   clock: Clock
   store: TokenStore | undefined
   request: (signal: AbortSignal) => Promise<StoredToken>
-  /** Also calls `forget` if the secret has changed. */
+  /** Reads the client secret again, and calls `forget` if the secret has changed. */
   readSecret: () => Promise<void>
   onRefreshed: (token: Token) => void
 }
@@ -54,7 +54,7 @@ export class TokenCache {
   #cached: Token | undefined
   /** The current token request. The request is cancelled when no caller waits. */
   #refresh: { token: Promise<Token>; ending: AbortController; waiting: number } | undefined
-  /** A refusal in the store can expire or be deleted by another process. */
+  /** A refusal in the store can expire or be deleted by another process, so the store is read before each use. */
   #refusal: 'none' | 'ours' | 'in the store' = 'none'
   issuedCount = 0
 
@@ -100,7 +100,7 @@ export class TokenCache {
 
   async #renew(signal: AbortSignal): Promise<Token> {
     const { store } = this.#dependencies
-    // Usually another process has already stored a token.
+    // Reads the store without the lock first, because another process has usually stored a token already.
     const shared = await this.#tokenIn(store)
     const requested = () => this.#requestToken(store, signal)
     this.#cached = shared ?? (await (store === undefined ? requested() : store.withLock(requested, signal)))
@@ -133,7 +133,7 @@ export class TokenCache {
     return token
   }
 
-  /** Keeps other processes from sending the refused credentials again. */
+  /** Stores the refusal, so that other processes do not send the refused credentials again. */
   async #recordRefusal(store: TokenStore | undefined): Promise<void> {
     this.#refusal = 'ours'
     await store?.storeRefusal().then(

@@ -100,7 +100,7 @@ export class Transport {
 
   async #body(head: Head, { report, answerBytesMax }: Post, signal: AbortSignal): Promise<Buffer> {
     if (head.statusCode === 200) return await raced(bodyOf(head, report, answerBytesMax), signal)
-    // The status alone is enough for the error.
+    // If the body cannot be read, the error depends on the status alone.
     const body = bodyOf(head, report, REFUSAL_BODY_BYTES_MAX).catch(() => Buffer.alloc(0))
     return await raced(body, signal)
   }
@@ -138,7 +138,7 @@ function openPool({ baseUrl, connections, limits }: TransportSettings): Pool {
 /** Matches a 100 response. Never matches inside JSON, because a JSON string contains no line break. */
 const CONTINUE = /^HTTP\/1\.1 100(?= [^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)/
 
-/** After an unsolicited 100 response, undici would close the connection. */
+/** Turns an unsolicited 100 response into a 102 response. After a 100 response, undici would close the connection. */
 function readPastContinue(socket: Socket): void {
   const read = socket.read.bind(socket)
   socket.read = (size) => {
@@ -211,7 +211,7 @@ const unreadable = (what: string, report: string | undefined): SyncError =>
 
 const first = (header: string | string[] | undefined) => (Array.isArray(header) ? header[0] : header)
 
-/** The path of a Location may contain a session or parts of the request. */
+/** Returns only the host, because the path of a Location may contain a session or parts of the request. */
 function hostOf(location: string | undefined, baseUrl: URL): string | undefined {
   return location === undefined ? undefined : URL.parse(location, baseUrl.href)?.host
 }

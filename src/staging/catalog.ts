@@ -4,18 +4,21 @@ import type { Declaration } from '../../schema/report.ts'
 import { collectionFields } from '../../schema/tables.ts'
 import { ORDINAL_FIELD, SHAPE_FIELD } from '../plan/stagedNames.ts'
 
-/** A larger trie is dropped, because its field names are probably ids, as in `{ "1001": …, "1002": … }`. */
+/**
+ * If the trie of field names has more nodes, `prune` empties it. The names are probably ids, as in `{ "1001": …,
+ * "1002": … }`.
+ */
 const TRIE_NODES_MAX = 20_000
 
 export interface CatalogField {
   readonly name: string
-  /** DuckDB ignores case, so two staged names never differ only by case. */
+  /** The field's name in staged files. Two staged names never differ only by case, because DuckDB ignores case. */
   readonly stagedName: string
   readonly stagedNameJson: Buffer | undefined
   readonly id: number
   kinds: Kinds
   readonly elements: ObjectCatalog | undefined
-  /** The kinds of the items that are not objects. */
+  /** For a collection: the kinds of its items that are not objects. */
   elementKinds: Kinds
 }
 
@@ -65,7 +68,7 @@ export class ObjectCatalog {
     this.#collections = new Set(collections)
   }
 
-  /** A scan must not use the restored catalogue, because it has no trie. */
+  /** Restores a catalogue from plain values. A scan must not use the restored catalogue, because it has no trie. */
   static from(text: CatalogText): ObjectCatalog {
     const catalog = new ObjectCatalog()
     for (const { elements, ...field } of text.fields)
@@ -96,7 +99,7 @@ export class ObjectCatalog {
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    // `likelyNext` would skip the correction of the name.
+    // The scan does not read the bytes of a name that matches `likelyNext`, so it would not correct the name.
     if (text === undefined) from.likelyNext = node
     return node
   }
@@ -105,7 +108,7 @@ export class ObjectCatalog {
     return node.shape ?? this.#learnShape(node)
   }
 
-  /** Do not call this during a scan, which refers to nodes of the trie. */
+  /** Empties a trie that is too large. Must not be called during a scan, which refers to nodes of the trie. */
   prune(): void {
     if (this.#nodes > TRIE_NODES_MAX) {
       this.root = rootNode()

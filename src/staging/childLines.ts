@@ -146,7 +146,7 @@ export class Collection {
     }
   }
 
-  /** The caller must release the buffer. */
+  /** Returns one line per item. The caller must release the buffer. */
   lines(pageIndex: number): Buffer {
     assert(this.#end <= this.#out.length, `the items of ${this.field} were written before`)
     bytesOfPreviousPage.set(this.#of, this.#end)

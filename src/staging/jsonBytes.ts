@@ -58,7 +58,7 @@ export interface Splice {
   readonly insert: Buffer | Digest
 }
 
-/** Turns the escape `\ud800`, half a surrogate pair, into ordinary text: `\\ud800`. */
+/** Inserted before the escape of half a surrogate pair, `\ud800`, so that it becomes ordinary text: `\\ud800`. */
 export const ONE_BACKSLASH = Buffer.from('\\')
 
 export function insertedBytesMax(splices: readonly Splice[]): number {
@@ -88,7 +88,7 @@ export function copySpliced(
 export class JsonBytes {
   readonly bytes: Buffer
   readonly splices: Splice[] = []
-  /** If this number grows during a value, the value contains escapes. */
+  /** The number of escapes found so far. A value during which the number grows contains escapes. */
   escapeCount = 0
   kind: Kinds = 0
   /** The last parsed number if it is whole and has at most 15 digits, otherwise NaN. */
@@ -111,12 +111,12 @@ export class JsonBytes {
     return new MalformedJson(at, this.bytes.length, expected)
   }
 
-  /** Line breaks and tabs become blanks, because they separate rows and columns in staged files. */
+  /** Replaces line breaks and tabs with blanks, because they would separate rows and columns in staged files. */
   skipSpace(from: number): number {
     const bytes = this.bytes
     const end = bytes.length
     let i = from
-    // A single read out of bounds would make V8 run this loop slower.
+    // Checks `end` before each read, because a single read out of bounds would make V8 run this loop slower.
     while (i < end) {
       const c = bytes[i] as number
       if (c > 0x20) return i

@@ -12,7 +12,7 @@ import type { ScannedPage } from './scanPage.ts'
 export interface SpoolLimits {
   readonly loadRowsMax: number
   readonly loadBytesMax: number
-  /** The limit doubles with each later load, up to `loadBytesMax`. */
+  /** Limit of the first load, in bytes. The limit doubles with each later load, up to `loadBytesMax`. */
   readonly firstLoadBytesMax?: number
   /** Returns false while the next page must be in the same load. */
   readonly cutsBetweenPages?: () => boolean
@@ -128,12 +128,12 @@ export class Spool implements AsyncDisposable {
     return this.#inTurn(() => this.#shorten(point))
   }
 
-  /** Call this after the last page that belongs in the same load. */
+  /** Ends a segment that is full. Call this after the last page that belongs in the same load. */
   cutWhenFull(): Promise<void> {
     return this.#inTurn(() => this.#finishFullSegment())
   }
 
-  /** The caller must remove the files of the segments. */
+  /** Returns the finished segments once. The caller must remove the files of the segments. */
   takeFull(): Segment[] {
     return this.#full.splice(0)
   }
@@ -248,7 +248,7 @@ async function startFile(path: string, files: OpenFile[], { field, ids }: Collec
   return started
 }
 
-/** V8 would keep the lines of about ten pages until it collects garbage. */
+/** Frees the memory at once. V8 would keep the lines of about ten pages until it collects garbage. */
 function release({ buffer }: Buffer): void {
   // Small buffers share one block of memory, which other buffers still need.
   if (buffer instanceof ArrayBuffer && buffer.byteLength > Buffer.poolSize) buffer.transfer(0)
