@@ -2,7 +2,7 @@
 import { DAY_MS, type Instant, MICROS_PER_MS } from '../instant.ts'
 import type { Span } from './spans.ts'
 
-/** Each window is a job in the queue and a row in the warehouse. */
+/** Limits the jobs in the queue and the rows in the warehouse: each window adds one job and one row. */
 export const BACKFILL_WINDOWS_MAX = 1_000
 /** With this many windows, all workers finish at about the same time. */
 const WINDOWS_WANTED = 32
@@ -16,7 +16,7 @@ export interface Range extends Span {
   readonly since: Instant
 }
 
-/** `rows`: `[120]` (modified rows) or `[120, 30]` (modified and created rows). */
+/** `rows` counts the modified rows, as in `[120]`, or the modified and the created rows, as in `[120, 30]`. */
 export interface CountedRange extends Range {
   readonly rows: readonly number[]
 }

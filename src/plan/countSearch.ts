@@ -22,7 +22,7 @@ export function mergedRanges(notes: readonly CreationRange[]): readonly Creation
   return ranges
 }
 
-/** Yields times. The caller passes `next` the service's row count up to that time. */
+/** Yields times, and expects in `next` the service's row count up to that time. Returns at most `rangesMax` ranges. */
 export function* searchDiffering(
   ranges: readonly CreationRange[],
   total: number,

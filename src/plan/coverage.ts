@@ -6,7 +6,7 @@ export interface ReadSettings {
   readonly start: Instant
   readonly filters: Readonly<Record<string, unknown>>
   readonly expand: readonly string[]
-  /** Text of `privacyText`. If undefined, all fields are stored unchanged. */
+  /** The privacy rules as text (`privacyText`). If undefined, all fields are stored unchanged. */
   readonly columns?: string | undefined
 }
 

@@ -1,4 +1,6 @@
-/** Finds the last page if responses have no total. Its number limits the number of rows (docs/PROOFS.md). */
+/**
+ * Finds the last page if responses have no total. Its page number limits how many rows there can be (docs/PROOFS.md).
+ */
 
 /** `again`: repeats a short page. `odd`: longer than page 1, or repeats a full page. */
 export type PageComparison = 'full' | 'short' | 'empty' | 'again' | 'odd'
@@ -19,7 +21,7 @@ const LEAP_GROWTH = 4
 export function* searchLastPage(guess = 1, stop = Infinity): Generator<number, LastPage | undefined, PageComparison> {
   let highestFull = 1
   let highestPossible: number | undefined
-  /** Number of a page that is shorter than page 1. The next page must be empty. */
+  /** Number of a page that is shorter than page 1. It is the last page if the next page is empty. */
   let short: number | undefined
   let lastPageRepeats = false
   let leap = guess > 1 ? 1 : FIRST_LEAP

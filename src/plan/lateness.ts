@@ -23,7 +23,9 @@ export function previousRead(last: Pick<LastWindow, 'mark' | 'until'>, serviceTi
   return serviceTime < at ? undefined : { until: earliest(last.mark, at), at }
 }
 
-/** Returns a lower bound: the time from the row's modification to the request that missed the row. */
+/**
+ * Returns the time (ms) from a row's modification to the request that missed the row. The row was at least this late.
+ */
 export const latenessMs = (stamp: Instant, missedBy: PreviousRead): number =>
   Math.max(0, millisBetween(stamp, missedBy.at))
 

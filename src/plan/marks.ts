@@ -6,7 +6,7 @@ import { type PreviousRun, markAfter, reachesBack, type Window, type WindowRules
 
 export type MarkName = 'modified_since' | 'aggregate_record_modified' | 'since'
 
-/** `modified_since` is the mark of a report, `since` the mark of an audited record. */
+/** The marks that show how far a report (`modified_since`) or an audited record (`since`) was read. */
 export const READ_UP_TO = ['modified_since', 'since'] as const satisfies readonly MarkName[]
 
 export function markNamesOf({ perRecord, newerBy }: Pick<Declaration, 'perRecord' | 'newerBy'>): readonly MarkName[] {
@@ -24,7 +24,7 @@ export interface MarkProgress {
   /** The spans that the run has proven. The mark moves up to the first gap between them. */
   readonly proven: readonly Span[]
   readonly mark: Instant | undefined
-  /** Undefined if the service's clock was set back: rows before the window may be unread. */
+  /** The mark that may be stored. Undefined if the service's clock was set back, because earlier rows may be unread. */
   readonly markToStore: Instant | undefined
 }
 

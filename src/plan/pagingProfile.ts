@@ -1,16 +1,16 @@
 /** How the service pages a report, learned from its responses (docs/PROOFS.md, appendix A). */
 export interface PagingProfile {
-  /** While undefined, page 1 is requested first. */
+  /** The service's number of page 1. While undefined, the number 1 is requested first. */
   readonly firstNumber: 0 | 1 | undefined
   /** Rows on the shortest page that had a next page. */
   readonly fullPageRows: number | undefined
-  /** While `fullPageRows` is undefined, a page with fewer rows than this counts as the last one. */
+  /** Rows on the longest known page. While `fullPageRows` is undefined, a shorter page counts as the last one. */
   readonly longestPageRows: number
   /** Not stored, because the service may shorten its pages between two runs. */
   readonly longestPageRowsOfRun: number
   /** Rows on the longest proven page. A page is proven if requests for parts of its span return no other rows. */
   readonly longestProvenPageRows: number
-  /** Audit reports only. `rows`: the service ignores page numbers. */
+  /** Audit reports only: what the page after the last page contains. `rows`: the service ignores page numbers. */
   readonly afterLastPage?: 'nothing' | 'rows' | undefined
 }
 
@@ -27,7 +27,7 @@ export const isSameProfile = (a: PagingProfile, b: PagingProfile): boolean =>
     (fact) => a[fact] === b[fact],
   )
 
-/** Only for pages of the usual size: after a larger page, full pages would count as short, and rows could be missed. */
+/** Records a page's length. Larger pages than usual must not be recorded: full pages would then count as last pages. */
 export const withPage = (profile: PagingProfile, rows: number): PagingProfile =>
   rows <= profile.longestPageRowsOfRun ? profile : { ...profile, longestPageRowsOfRun: rows }
 

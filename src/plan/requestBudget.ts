@@ -89,7 +89,7 @@ export function isDue(plan: readonly ReportBudget[], report: ReportName, now: In
   return !dueAt || now >= dueAt
 }
 
-/** Returns false if incremental runs need the rest of the budget. */
+/** Returns whether other work, such as a backfill, may send requests. False if incremental runs need the rest. */
 export function hasRoom(plan: readonly ReportBudget[], { requestsPerDay: budget = Infinity }: BudgetSettings): boolean {
   const ofRuns = plan.reduce((sum, { needed, others }) => sum + needed - others, 0)
   return sumOf(plan, 'used') < budget && sumOf(plan, 'others') < Math.max(budget / 10, budget - ofRuns)

@@ -8,7 +8,7 @@ import type { Proof, Walk } from './walk.ts'
 export interface Slice {
   readonly span: Span | undefined
   readonly rowsExpected?: number | undefined
-  /** Where an instant with very many rows seems to be. A cut can't separate these rows, so they are read twice. */
+  /** Where an instant seems to have very many rows. A cut can't separate the rows, so two walks must agree. */
   readonly crowdedInstant?: 'somewhere' | 'at its end' | undefined
   /** Whether an old slice may be counted by its pages. Example: 3 full pages of 500 rows and a last page of 20 rows. */
   readonly mayCount?: boolean

@@ -106,7 +106,10 @@ export function learnWalked(state: SliceState): PagingProfile {
   return isPaged && walk.repeats === 0 && walk.distinct > walk.firstRows ? learnFullPage(state) : state.profile
 }
 
-/** Raises `fullPageRows` if the last page has at least that many rows, although other pages are longer. */
+/**
+ * Raises `fullPageRows` to the longest page of this run, if the last page is shorter but has at least `fullPageRows`
+ * rows.
+ */
 export function learnAgreed({ profile, walk }: SliceState): PagingProfile {
   const { fullPageRows = Number.POSITIVE_INFINITY, longestPageRowsOfRun } = profile
   const isOutdated = walk.lastRows >= fullPageRows && walk.lastRows < longestPageRowsOfRun
@@ -147,7 +150,7 @@ export const mayHavePageZero = (state: SliceState): boolean => {
   return isUnread && isEnd(state) && previous?.distinct === walk.distinct && walk.leastTotal > walk.distinct
 }
 
-/** Returns whether two walks found the same rows, but every total counts more. */
+/** Returns whether two walks found the same rows, but every response has a higher total. */
 export const agreesBelowTotals = (state: SliceState): boolean => {
   const { walk } = state
   return isEnd(state) && walksAgree(state) && walk.leastTotal > walk.distinct

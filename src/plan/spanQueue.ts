@@ -8,11 +8,16 @@ import { cutHintOf, type RowStamps, type CutHint } from './stampSample.ts'
 const SPARSE_SHARE = 0.1
 /** After each sparse slice, the next one is this many times longer, if totals show that later rows exist. */
 const SPARSE_GROWTH = 3
-/** After this many overfull slices in a row, a slice as short as the last good one probably has a crowded instant. */
+/**
+ * After this many overfull slices in a row, a slice as short as `#goodLength` is not cut: its rows are probably at one
+ * instant.
+ */
 const CROWDED_AFTER = 3
-/** After more overfull slices in a row than this, row times suggest too long a slice, and `shorterLength` limits it. */
+/**
+ * After more overfull slices in a row, the next slice is at most `shorterLength` long, even if row times suggest more.
+ */
 const HINTED_OVERFULL_MAX = 3
-/** A shortened slice with more than this share of the previous slice's rows probably has a crowded instant. */
+/** If a shortened slice still has more than this share of the previous rows, most rows are probably at one instant. */
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const CROWDED_SIGNS = 2
@@ -33,7 +38,9 @@ interface QueuedSpan {
   rows?: number | undefined
   readonly expected?: number | undefined
   readonly isCrowded?: boolean
-  /** True if this span and the next one in the queue were one span. The `rows` of the next one still count both. */
+  /**
+   * True for the beginning of a span that was cut. The next span in the queue is the rest, and its `rows` count both.
+   */
   restFollows?: boolean
 }
 
@@ -100,7 +107,9 @@ export class SpanQueue {
     return this.#current?.isCrowded === true
   }
 
-  /** Returns whether very many rows seem to share one instant. Two walks are then cheaper than a cut. */
+  /**
+   * Returns whether very many rows seem to share one instant. A cut can't separate such rows, so two walks are cheaper.
+   */
   seemsCrowded(span: Span): boolean {
     if (this.endsCrowded || this.#crowdedSigns >= CROWDED_SIGNS) return true
     if (span.since === undefined || this.#overfullInARow < CROWDED_AFTER) return false

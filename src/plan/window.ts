@@ -25,9 +25,9 @@ export const HEAD_MS_MAX = 2 * MINUTE_MS
 
 export interface PreviousRun {
   readonly mark: Instant | undefined
-  /** The service's time when that run read its window. */
+  /** When the previous run read its window, by the service's clock. */
   readonly until?: Instant | undefined
-  /** How long ago that run began, by our clock. */
+  /** Time since the previous run began, by our clock. */
   readonly elapsedMs?: number | undefined
 }
 
@@ -48,7 +48,7 @@ export function nextWindow(previous: PreviousRun, serviceTime: Instant, rules: W
   return { since: minusMs(reached, rules.overlapMs), until, serviceTime }
 }
 
-/** Returns whether the window still begins early enough if the service's clock was meanwhile set back to `serviceTime`. */
+/** Returns false if the clock was set back to `serviceTime` and rows before the window may be unread. */
 export function reachesBack(
   window: Window,
   previous: PreviousRun,
