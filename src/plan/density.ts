@@ -43,12 +43,9 @@ export class Density {
 
   saw(length: number, rows: number): void {
     const { rate } = this
-    if (rate === undefined) this.guess(0, 0)
-    else {
-      const expected = Math.max(1, rate * length)
-      if (rows * RESTART_FACTOR < expected || rows > expected * RESTART_FACTOR) this.guess(0, 0)
-      else this.#compare(rows, expected)
-    }
+    const expected = rate === undefined ? undefined : Math.max(1, rate * length)
+    if (expected === undefined || rows * RESTART_FACTOR < expected || rows > expected * RESTART_FACTOR) this.#restart()
+    else this.#compare(rows, expected)
     this.#rows = this.#rows * DENSITY_MEMORY + rows
     this.#length = this.#length * DENSITY_MEMORY + length
   }
@@ -64,9 +61,9 @@ export class Density {
     this.#rows *= Math.exp(this.#trend)
   }
 
-  guess(length: number, rows: number): void {
-    this.#rows = rows
-    this.#length = length
+  #restart(): void {
+    this.#rows = 0
+    this.#length = 0
     this.#trend = TREND_AT_FIRST
   }
 }

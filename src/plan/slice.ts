@@ -1,15 +1,14 @@
 /** The state of a slice (a span of time that is proven by itself) while it is read, and what judge.ts may decide. */
 import type { Instant } from '../instant.ts'
 import type { Page1Completeness, PagingProfile } from './pagingProfile.ts'
-import type { CutPlan } from './spanQueue.ts'
+import type { CrowdedInstant, CutPlan } from './spanQueue.ts'
 import type { Span } from './spans.ts'
 import type { Proof, Walk } from './walk.ts'
 
 export interface Slice {
   readonly span: Span | undefined
   readonly rowsExpected?: number | undefined
-  /** Where an instant seems to have very many rows. A cut can't separate the rows, so two walks must agree. */
-  readonly crowdedInstant?: 'somewhere' | 'at its end' | undefined
+  readonly crowdedInstant?: CrowdedInstant | undefined
   /** Whether an old slice may be counted by its pages. Example: 3 full pages of 500 rows and a last page of 20 rows. */
   readonly mayCount?: boolean
 }

@@ -33,6 +33,9 @@ export interface CutPlan {
   readonly stamps?: readonly RowStamps[] | undefined
 }
 
+/** Where an instant seems to have very many rows. A cut can't separate the rows, so two walks must agree. */
+export type CrowdedInstant = 'somewhere' | 'at its end'
+
 interface QueuedSpan {
   readonly span: Span
   rows?: number | undefined
@@ -42,6 +45,12 @@ interface QueuedSpan {
    * True for the beginning of a span that was cut. The next span in the queue is the rest, and its `rows` count both.
    */
   restFollows?: boolean
+}
+
+interface CutFacts {
+  readonly since: Instant
+  readonly hint: CutHint | undefined
+  readonly total: number | undefined
 }
 
 export class SpanQueue {
@@ -103,17 +112,12 @@ export class SpanQueue {
     return this.#current?.expected ?? this.#current?.rows
   }
 
-  get endsCrowded(): boolean {
-    return this.#current?.isCrowded === true
-  }
-
-  /**
-   * Returns whether very many rows seem to share one instant. A cut can't separate such rows, so two walks are cheaper.
-   */
-  seemsCrowded(span: Span): boolean {
-    if (this.endsCrowded || this.#crowdedSigns >= CROWDED_SIGNS) return true
-    if (span.since === undefined || this.#overfullInARow < CROWDED_AFTER) return false
-    return span.until - span.since <= this.#goodLength
+  /** Two walks over a crowded instant are cheaper than a cut. */
+  crowdedInstant(span: Span): CrowdedInstant | undefined {
+    if (this.#current?.isCrowded === true) return 'at its end'
+    if (this.#crowdedSigns >= CROWDED_SIGNS) return 'somewhere'
+    if (span.since === undefined || this.#overfullInARow < CROWDED_AFTER) return undefined
+    return span.until - span.since <= this.#goodLength ? 'somewhere' : undefined
   }
 
   /** Updates the plan after a proof. `isSingle`: a single response proved the span. */
@@ -166,7 +170,7 @@ export class SpanQueue {
       return
     }
     this.#pending.push(joined)
-    const end = (span.since + this.#shorter(length, { since: span.since, hint, total })) as Instant
+    const end = (span.since + this.#shorterLength(length, { since: span.since, hint, total })) as Instant
     this.#nextEnds = [end, ...(hint?.cuts.slice(1).filter((at) => at > end && at < span.until) ?? [])]
     this.#earliestStamp = hint?.earliestStamp
     const { rate } = this.#density
@@ -222,18 +226,10 @@ export class SpanQueue {
     })
   }
 
-  #shorter(length: number, facts: { since: Instant; hint: CutHint | undefined; total: number | undefined }): number {
-    const { since, hint, total } = facts
+  #shorterLength(length: number, facts: CutFacts): number {
+    const { total } = facts
     const shrunk = shorterLength(length, this.#overfullInARow)
-    const planned = this.#density.planned(this.#pageRows)
-    const hinted =
-      total !== undefined
-        ? (length * planned) / total
-        : hint?.cuts[0] !== undefined
-          ? hint.cuts[0] - since
-          : hint?.rate !== undefined
-            ? planned / hint.rate
-            : shrunk
+    const hinted = this.#hintedLength(length, facts) ?? shrunk
     const isStuck = total !== undefined && total > (this.#lastOverfullTotal ?? Infinity) * STUCK_SHARE
     this.#lastOverfullTotal = total
     this.#crowdedSigns = isStuck ? this.#crowdedSigns + 1 : 0
@@ -241,6 +237,14 @@ export class SpanQueue {
     const bounded =
       total === undefined && this.#overfullInARow > HINTED_OVERFULL_MAX ? Math.min(hinted, shrunk) : hinted
     return Math.max(1, Math.min(length - 1, Math.floor(bounded)))
+  }
+
+  #hintedLength(length: number, { since, hint, total }: CutFacts): number | undefined {
+    const planned = this.#density.planned(this.#pageRows)
+    if (total !== undefined) return (length * planned) / total
+    const end = hint?.cuts[0]
+    if (end !== undefined) return end - since
+    return hint?.rate === undefined ? undefined : planned / hint.rate
   }
 
   #setCrowdedApart({ span, rows }: QueuedSpan, at: Instant): void {

@@ -47,7 +47,7 @@ function readAll(service: Service): Asked {
       continue
     }
     const pages = Math.ceil(found.length / pageRows)
-    if (queue.seemsCrowded(span) || until - since < 2) {
+    if (queue.crowdedInstant(span) !== undefined || until - since < 2) {
       requests += 2 * pages + 1
       heapPages += 2 * pages
       queue.proven(span, found.length, false)

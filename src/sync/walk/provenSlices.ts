@@ -24,10 +24,9 @@ export async function* provenSlices(source: SliceSource, spans: readonly Span[],
   const pageRows = rowsAPage(pages.profile, pages.pageSize)
   const queue = new SpanQueue(parts, { pageRows, wholeUntil: settings.youngFrom })
   for (let span = queue.next(); span !== undefined; span = queue.next()) {
-    const crowdedInstant = queue.endsCrowded ? 'at its end' : queue.seemsCrowded(span) ? 'somewhere' : undefined
     const slice: Slice = {
       span,
-      crowdedInstant,
+      crowdedInstant: queue.crowdedInstant(span),
       mayCount: queue.mayCount,
       rowsExpected: queue.rowsExpected ?? rowsExpected,
     }
