@@ -21,7 +21,7 @@ const STOPPED_MS = DAY_MS
 
 /** Returns whether the counts differed. If so, first rereads the ranges that differ. Throws MASS_DELETE_STOPPED. */
 export async function compareCounts(context: SyncContext, reading: Reading): Promise<boolean> {
-  const { warehouse, client, clock } = context
+  const { warehouse, client, clock, fence } = context
   const { declaration, config, scope, window } = reading.plan
   const { deletesEveryMs } = config
   const isCounted = declaration.answer === 'envelope' && reading.asksCreated && Object.keys(config.filters).length === 0
@@ -29,37 +29,41 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     return false
   const place = { report: declaration, scope }
   const state = await warehouse.counts.state(place)
+  const { acceptedDifference = 0, failures = 0, stopped } = state ?? {}
   const countedAt = client.serviceNow() ?? clock.now()
-  const restMs = state?.stopped === undefined ? deletesEveryMs : STOPPED_MS
+  const restMs = stopped === undefined ? deletesEveryMs : STOPPED_MS
   if (state !== undefined && millisBetween(state.countedAt, countedAt) < restMs) return false
   const total = await totalNow(reading)
-  const beyond = (total ?? 0) - (await warehouse.counts.heldRows(place))
-  const isEqual = total === undefined || beyond === (state?.acceptedDifference ?? 0)
-  const next = { countedAt, acceptedDifference: state?.acceptedDifference ?? 0, failures: 0, stopped: undefined }
-  const record = (changed: Partial<CountState> = {}) =>
-    warehouse.counts.record({ ...place, fence: context.fence, ...next, ...changed })
+  const storedRows = await warehouse.counts.heldRows(place)
+  const next = { ...place, fence, countedAt, acceptedDifference, failures: 0, stopped: undefined }
+  const record = (changed: Partial<CountState> = {}) => warehouse.counts.record({ ...next, ...changed })
+  const isEqual = total === undefined || total - storedRows === acceptedDifference
   if (isEqual) {
-    if (deletesEveryMs > 0 || (state?.failures ?? 0) > 0 || state?.stopped !== undefined) await record()
+    if (deletesEveryMs > 0 || failures > 0 || stopped !== undefined) await record()
     return false
   }
   // If `restMs` is 0, every run compares counts but does not store equal ones. The previous comparison was then in the
   // previous run.
   const comparedAt = restMs === 0 ? plusMs(window.since, config.overlapMs + config.settleMs) : state?.countedAt
   const comparison = { context, reading, until: (window.since - 1) as Instant, comparedAt }
-  const found = await findRows(comparison, next.acceptedDifference).catch(async (error: unknown) => {
+  const result = await findRows(comparison, acceptedDifference).catch(async (error: unknown) => {
     // Otherwise every run would read these ranges again and be stopped again.
     if (error instanceof SyncError && error.code === 'MASS_DELETE_STOPPED') await record({ stopped: error.message })
     throw error
   })
-  if (found === 'recent rows') return false
-  if (found === 'rows') {
+  if (result === 'recent rows') return false
+  if (result === 'rows') {
     if (state !== undefined) await record()
     return true
   }
   // A row without a creation time never gets one, so later comparisons would fail, too.
-  const failures = found === UNDATED ? FAILURES_MAX : (state?.failures ?? 0) + 1
-  const why = `${found}: the service counts ${total} rows, ${(total ?? 0) - beyond} are stored`
-  await record({ acceptedDifference: beyond, failures, stopped: failures < FAILURES_MAX ? undefined : why })
+  const failuresNow = result === UNDATED ? FAILURES_MAX : failures + 1
+  const why = `${result}: the service counts ${total} rows, ${storedRows} are stored`
+  await record({
+    acceptedDifference: total - storedRows,
+    failures: failuresNow,
+    stopped: failuresNow < FAILURES_MAX ? undefined : why,
+  })
   return true
 }
 
