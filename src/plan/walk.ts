@@ -49,8 +49,8 @@ export class Walk {
   #highest = 0
   #highestCounted = 0
   #withoutKey = 0
-  /** The text of rows without a key, and the first page that had it. */
-  readonly #keyless = new Map<string, number>()
+  /** The text of each row without a key, and the pages that had this row: their numbers and keys. */
+  readonly #keyless = new Map<string, Set<string>>()
   #keylessAgain = 0
   #reachedEnd = false
   #sawEmptyPage = false
@@ -110,13 +110,19 @@ export class Walk {
     this.rows += rowCount
     this.repeats += page.keys.length - twice - fresh
     this.#withoutKey += withoutKey
-    for (const text of page.keyless ?? []) {
-      const first = this.#keyless.get(text) ?? page.pageNumber
-      if (first !== page.pageNumber) this.#keylessAgain += 1
-      this.#keyless.set(text, first)
-    }
+    this.#sawKeyless(page)
     this.latestNewRows = this.#kind.keyed ? withoutKey + fresh : rowCount
     if (page.totalCount !== undefined) this.#totals.add(page.totalCount)
+  }
+
+  #sawKeyless({ pageNumber, keys, keyless = [] }: WalkPage): void {
+    if (keyless.length === 0) return
+    const place = `${pageNumber}: ${keys.map(String).toSorted().join()}`
+    for (const text of keyless) {
+      const places = this.#keyless.get(text) ?? new Set()
+      if (places.size > 0 && !places.has(place)) this.#keylessAgain += 1
+      this.#keyless.set(text, places.add(place))
+    }
   }
 
   /** Records a page that repeats the page before it. Some services repeat their last page. */
@@ -156,7 +162,11 @@ export class Walk {
     if (this.rows !== other.rows || this.distinct !== other.distinct) return false
     if (this.keys.size !== other.keys.size || this.#keyless.size !== other.#keyless.size) return false
     for (const key of this.keys) if (!other.keys.has(key)) return false
-    return [...this.#keyless.keys()].every((text) => other.#keyless.has(text))
+    return [...this.#keyless].every(([text, places]) => {
+      const others = other.#keyless.get(text)
+      if (others === undefined || places.size !== others.size) return false
+      return places.size === 1 || [...places].every((place) => others.has(place))
+    })
   }
 
   #fullRows({ fullPageRows, longestPageRowsOfRun }: PagingProfile): number {

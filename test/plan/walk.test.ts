@@ -64,6 +64,19 @@ describe('a walk', () => {
     expect([lacksKey, lacksKeyless, same].map((walk) => whole.agreesWith(walk))).toEqual([false, false, true])
   })
 
+  it('does not agree with another one if both have the same row without a key on two pages, and these pages have other rows', () => {
+    const [one, other, sameOrder] = [aWalk(true), aWalk(true), aWalk(true)]
+    for (const [walk, second] of [
+      [one, 2],
+      [other, 3],
+      [sameOrder, 2],
+    ] as const) {
+      walk.saw({ pageNumber: 1, rowCount: 2, keys: [5 - second], keyless: ['{}'] })
+      walk.saw({ pageNumber: 2, rowCount: 2, keys: [second], keyless: ['{}'] })
+    }
+    expect([other, sameOrder].map((walk) => walk.agreesWith(one))).toEqual([false, true])
+  })
+
   it('does not add up when a row without a key may have come on two pages, in the place of one that never came', () => {
     const envelope = { totalCount: 4, pageSize: 2 }
     const state = aWalk(true)
