@@ -71,7 +71,7 @@ export const scopesOf = ({ currencies }: Pick<SyncSettings, 'currencies'>, { cur
 export const identityOf = (service: { readonly clientId: string; readonly scopes?: readonly string[] }): string =>
   `${service.clientId} ${(service.scopes ?? []).toSorted().join(' ')}`.trim()
 
-/** Takes a fence: earlier runs of the same kind and report can't commit any more. */
+/** Takes a fence, so that earlier runs of the same kind and report can't commit any more. */
 export async function withFence(context: SyncContext, request: FenceRequest): Promise<SyncContext> {
   const { fence, warehouse } = context
   if (fence !== undefined && fence.report === request.report && fence.kind === request.kind) return context

@@ -42,12 +42,11 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     if (deletesEveryMs > 0 || failures > 0 || stopped !== undefined) await record()
     return false
   }
-  // If `restMs` is 0, every run compares counts but does not store equal ones. The previous comparison was then in the
-  // previous run.
+  // If `restMs` is 0, the previous run compared counts, too. Equal counts were not stored, so its time is computed.
   const comparedAt = restMs === 0 ? plusMs(window.since, config.overlapMs + config.settleMs) : state?.countedAt
   const comparison = { context, reading, until: (window.since - 1) as Instant, comparedAt }
   const result = await findRows(comparison, acceptedDifference).catch(async (error: unknown) => {
-    // Otherwise every run would read these ranges again and be stopped again.
+    // Stores that comparisons stop. Otherwise every run would read these ranges again and be stopped again.
     if (error instanceof SyncError && error.code === 'MASS_DELETE_STOPPED') await record({ stopped: error.message })
     throw error
   })

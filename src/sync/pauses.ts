@@ -16,21 +16,21 @@ export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<R
   const stays = (pause: Pause) => pause.code === 'REPORT_PAUSED' || pause.client === clientOf(pause, context.settings)
   const outdated = paused.filter((pause) => !stays(pause))
   const names = outdated.map(({ report }) => report)
-  // An operator may have paused one of these reports in the meantime.
+  // Keeps the pause of a report that an operator has paused in the meantime.
   if (names.length > 0) await context.warehouse.resume(names, { onlyRefused: true })
   const remaining = paused.filter(stays)
   const byReport = new Map(remaining.map((pause) => [pause.report, pausedBy(pause)]))
   // All reports use the same credentials, so a refusal of the credentials pauses all reports.
   const refused = remaining.find(({ code }) => code === 'CREDENTIALS_REFUSED')
   if (refused === undefined) {
-    // Another process may have ended a pause.
+    // Another process may have ended a pause, so the next request of each report asks the service again.
     for (const report of reportNames) if (!byReport.has(report)) context.client.forgetRefusal(report)
     return byReport
   }
   return new Map(reportNames.map((report) => [report, byReport.get(report) ?? pausedBy({ ...refused, report })]))
 }
 
-/** Throws the stored error if a refusal has paused the report. For commands that send requests outside of runs. */
+/** Throws the stored error if a refusal has paused the report. Protects commands that send requests outside of runs. */
 export function refuseAgain(pauses: readonly Pause[], report: ReportName, settings: SyncSettings): void {
   const refused = pauses.filter((pause) => pause.code !== 'REPORT_PAUSED' && pause.client === clientOf(pause, settings))
   const one =
@@ -38,7 +38,7 @@ export function refuseAgain(pauses: readonly Pause[], report: ReportName, settin
   if (one !== undefined) throw pausedBy({ ...one, report })
 }
 
-/** If this text changes, the pause ends. */
+/** Identifies the client, and its secret if the secret was refused. A pause ends when this text changes. */
 const clientOf = ({ code }: Pick<Pause, 'code'>, { identity, clientSecret }: SyncSettings): string =>
   code === 'CREDENTIALS_REFUSED' ? `${identity} ${clientSecret.shortHash}` : identity
 
@@ -53,7 +53,7 @@ function pausedBy({ report, code, reason, cure }: Pause): SyncError {
 export async function pauseAfter(context: SyncContext, report: ReportName, error: SyncError): Promise<void> {
   if (!PAUSING_ERRORS.includes(error.code) || error instanceof PauseError) return
   const { code, message: reason, cure } = error
-  // Keeps an operator's pause. A pause by a refusal would end with the next successful `check`.
+  // Does not replace an operator's pause, because a pause by a refusal would end with the next successful `check`.
   const isByOperator = (pause: Pause) => pause.report === report && pause.code === 'REPORT_PAUSED'
   if ((await context.warehouse.books.pauses()).some(isByOperator)) return
   const client = clientOf(error, context.settings)

@@ -35,7 +35,7 @@ export async function reconcileReport(given: SyncContext, report: ReportName, op
   const scopes = scopesOf(context.settings, declaration)
   const found = { rows: 0, missed: 0, differed: 0, absent: 0, deleted: 0 }
   let { pages } = before
-  // `found` also counts earlier, interrupted runs of this reconcile. These two counts do not.
+  // `inserted` and `updated` count this run. `found` also counts earlier, interrupted runs of this reconcile.
   let { inserted, updated } = before.figures
   for (const scope of scopes) {
     const one = await reconcileScope(context, { declaration, scope, options })
@@ -81,7 +81,10 @@ async function reconcileScope(
   return { pages: reading.pagesRead, inserted, updated, found }
 }
 
-/** Returns missing rows that the service returns for times before `start`. They must not be marked as deleted. */
+/**
+ * Returns the keys of missing rows that are older than `start`. The service still has these rows, so they were not
+ * deleted.
+ */
 async function keysBeforeStart({ warehouse }: SyncContext, { plan, source }: Reading): Promise<readonly string[]> {
   const { declaration, scope, config } = plan
   const absent = declaration.window.required ? await warehouse.books.absentKeys(declaration.name, scope) : []

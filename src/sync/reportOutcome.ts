@@ -7,7 +7,7 @@ import type { SyncError } from '../errors.ts'
 export const named = <T>(schema: z.ZodType<T>): z.ZodType<T> => schema
 
 const count = z.number()
-/** Another version of this program may not send the count. */
+/** The default is 0, because another version of this program may not send the count. */
 const sum = count.default(0)
 
 export const Figures = z.object({

@@ -78,7 +78,7 @@ async function allLoadedAgain(context: RetryContext, report: ReportName, { loads
   }
 }
 
-/** Rejected rows may contain values that are now private. */
+/** Rejected rows may contain values that are now private, so they are not loaded. */
 const privacyChanged = (report: ReportName): SyncError =>
   new SyncError('USAGE_INVALID', `${report}: columns, exclude_payload or the hash key changed since its last sync`, {
     report,
@@ -127,7 +127,7 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
       else gone.delete(`${scope} ${key}`)
     }
   }
-  // Other loads have removed rejected rows meanwhile, so the offsets skipped some.
+  // If other loads have removed rejected rows meanwhile, the offsets have skipped rows, and the batch is not loaded.
   if (read !== batch.rows) throw batch.errorIfChanged
   const [segment, ...more] = await spool.takeRest()
   assert(segment !== undefined && more.length === 0, 'kept rows make one segment')

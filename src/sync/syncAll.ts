@@ -10,7 +10,7 @@ import { pausedReports } from './pauses.ts'
 import type { SyncContext } from './context.ts'
 import { syncReport } from './syncReport.ts'
 
-/** More would need more memory; with fewer, reports would wait longer. */
+/** More reports at once would need more memory. With fewer, reports would wait longer. */
 const REPORTS_AT_ONCE = 3
 
 /** Runs the reports that are enabled and not paused. If a report fails, its outcome contains the error. */

@@ -22,7 +22,7 @@ import { readServiceTime } from '../walk/serviceTime.ts'
 import { type SliceSource, walkSettings } from '../walk/walkPages.ts'
 import type { ReportRun } from '../syncReport.ts'
 
-/** Each record adds a window and a mark to the transaction. */
+/** Limits the size of a load's transaction, because each record adds a window and a mark. */
 const RECORDS_A_LOAD_MAX = 2_000
 /** One run reads at most this many trails again, so that runs stay short. */
 const TRAILS_AGAIN_MAX = 2_000
@@ -101,7 +101,8 @@ function auditCoverage(stored: Coverage | undefined, wanted: ReadSettings, asked
   const isBack = stored === undefined && askedUntil !== undefined
   if (isBack) return { asked: wanted, refillUntil: askedUntil, because: ['entities'] }
   const next = nextCoverage(stored, wanted, askedUntil)
-  // `nextCoverage` may return an earlier `start`. But trails of new records are read from the configured `start`.
+  // Stores the configured `start`, because trails of new records are read from it. `nextCoverage` may return an
+  // earlier one.
   return next.asked.start === wanted.start ? next : { ...next, asked: wanted }
 }
 

@@ -46,7 +46,7 @@ export interface BackfillOutcome {
   readonly failures: readonly BookedWindow[]
 }
 
-/** These errors would also occur in every other window. */
+/** These errors would also occur in every other window, so they stop the backfill. */
 const STOPPING_ERRORS: readonly ErrorCode[] = [
   'CANCELLED',
   'FENCED',
@@ -236,7 +236,7 @@ async function recordStop(
   const error = context.signal.aborted ? asSyncError(context.signal.reason) : asSyncError(thrown)
   const book = await backfills.book(backfillId).catch(() => undefined)
   if (book?.state === 'cancelled') return outcomeOf(context, book)
-  // A newer run has taken over the report: this one must not write any more.
+  // A newer run has taken over the report, so this run must not write any more.
   if (error.code === 'FENCED') throw error
   // An error of the two calls below must not hide the error of the backfill.
   const state = error.code === 'CANCELLED' ? 'stopped' : 'failed'

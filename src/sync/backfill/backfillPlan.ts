@@ -18,7 +18,7 @@ interface PlanAsk extends Range {
   readonly basis: BackfillBasis
 }
 
-/** Each range costs one or two requests per currency. */
+/** A plan counts the rows of at most this many ranges, because each range costs one or two requests per currency. */
 const RANGES_MAX = 16
 /** At most one range per this many pages, so that the plan costs less than a small backfill. */
 const PAGES_A_RANGE = 4
@@ -72,7 +72,7 @@ async function rangesOf(planning: Planning, scope: string): Promise<WindowRange[
   return windowsByRows(known, rowsAWindow(total, sizes))
 }
 
-/** Halves the part with the most rows again and again. Returns undefined if there are no totals. */
+/** Counts the rows of parts. Always halves the part with the most rows. Returns undefined if there are no totals. */
 async function countParts(planning: Planning, scope: string, sizes: WindowSizes): Promise<CountedRange[] | undefined> {
   const whole = await countRows(planning, scope, planning.ask)
   if (whole === undefined) return undefined

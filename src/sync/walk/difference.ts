@@ -42,8 +42,8 @@ export class Difference {
   }
 
   /**
-   * Reads the slice without deleted rows, and returns the keys of rows that are missing then. Each key ends with the
-   * row's stamp from the third read, or '' if the row is not there. Undefined if all rows have a deletion flag.
+   * Reads the slice without deleted rows. Returns the keys of rows that are missing then, with their stamps from the
+   * third read ('' if that read lacks the row). Undefined if all rows have a deletion flag.
    */
   async goneKeys(slice: ProvenSlice, pageOf: PageOf): Promise<GoneKey[] | undefined> {
     const unflagged = [...slice.keys].filter((key) => pageOf.has(key))
@@ -82,7 +82,7 @@ export class Difference {
     const rowsThere = [...stamps.values()].filter(([text = '']) => texts.has(text)).length
     const pageRows = rowsAPage(this.pages.profile, this.pages.pageSize)
     const isCrowded = rowsThere > (spans.length * pageRows) / 2
-    // The check would need more requests than the slice has pages.
+    // Skips the check if it would need more requests than the slice has pages.
     if (isCrowded || 2 * spans.length > slice.rows / pageRows) return missing
     const without = await this.#slices(spans)
     const last = collectStamps(this.#plan.declaration)

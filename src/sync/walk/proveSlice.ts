@@ -125,7 +125,7 @@ class SliceReading {
     } else if (order === 'last page to first') {
       await this.#walkBack()
     } else {
-      // An earlier backward walk may have added rows.
+      // Drops rows that an earlier backward walk may have added.
       await this.drop()
       for (const page of this.firstPages) await this.source.rows?.add(page)
       this.#isInMemory = false
@@ -172,7 +172,6 @@ class SliceReading {
     }
   }
 
-  /** Reads back to page 1. */
   async #walkBack(): Promise<void> {
     const { source, slice } = this
     const last = this.#last as FoundPage

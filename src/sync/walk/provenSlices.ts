@@ -10,7 +10,7 @@ import type { SliceSource } from './walkPages.ts'
 
 export interface ProvenSlice extends Omit<ProvenRows, 'proof'> {
   readonly span: Span
-  /** Example of a slice that was merged from others: `single+total`. */
+  /** How the slice was proven. Example of a slice that was merged from others: `single+total`. */
   readonly proof: string
 }
 

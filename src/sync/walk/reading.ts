@@ -77,7 +77,10 @@ export class Reading implements AsyncDisposable {
     return this.source.pages.pagesRead + (this.#difference?.pages.pagesRead ?? 0)
   }
 
-  /** A row that was never edited may match no filter of modification time. */
+  /**
+   * Whether rows are also requested by creation time. A row that was never edited may match no filter of modification
+   * time.
+   */
   get asksCreated(): boolean {
     return this.plan.config.askCreated && this.plan.declaration.created !== undefined
   }

@@ -18,7 +18,7 @@ export async function readServiceTime(
   const known = context.client.serviceNow()
   if (known !== undefined) return known
   const { start, filters } = context.settings.reports[report.name as ReportName]
-  // A service may refuse a window with equal bounds.
+  // The bounds differ, because a service may refuse a window with equal bounds.
   const question = { ...subject, window: { since: start, until: plusMs(start, CLOCK_GRAIN_MS) }, filters, expand: [] }
   const oneRow = { report, pageSize: 1, catalog: new ObjectCatalog(), profile: UNKNOWN_PAGING }
   const { servedAt } = await new PageSource(context, oneRow).readFirst(question)

@@ -1,4 +1,4 @@
-/** Reads the modification times of a page's rows. Slow, because whole rows are parsed: for a few pages only. */
+/** Reads the modification times of a page's rows. Parsing whole rows is slow, so this is for a few pages only. */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import { attempt } from '../../errors.ts'
@@ -16,7 +16,7 @@ export function stampTexts(report: Declaration, page: ScannedPage): readonly (re
   const columns = report.perRecord === undefined ? report.newerBy : ENTRY_STAMP
   const sources = columns.map((column) => tableOf(report).fields.find(({ name }) => name === column)?.sources ?? [])
   return linesOf(page.lines(0)).map((line) => {
-    // The load reports rows that can't be parsed.
+    // Ignores a row that can't be parsed, because the load reports it.
     const row = attempt(() => JSON.parse(line) as Record<string, unknown>, {})
     return sources.map((fields) => fields.map((field) => row[field]).find((value) => typeof value === 'string'))
   })

@@ -39,7 +39,7 @@ const readerOf =
   (number) =>
     source.pages.readExactNumber(questionFor(source, span), number, size)
 
-/** Half the length (µs) of the window around a row. The larger one is for services that truncate to seconds. */
+/** Half the length (µs) of the window around a row. The second value is for services that truncate times to seconds. */
 const NEAR_MICROS = [1, 1_000_000] as const
 
 async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
@@ -51,7 +51,7 @@ async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
 async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'shown again' | undefined> {
   const isOn = (page: FetchedPage | undefined): boolean => page !== undefined && sharedRows(page.page, first.page) > 0
   const isOnPage = async (number: number) => isOn(await read(number).catch(undefinedIfRefused))
-  // Page 2 first, because the row could move from page 1 to page 2 between the two requests.
+  // Page 2 is read first, because the row could move from page 1 to page 2 between the two requests.
   if (await isOnPage(2)) return 'shown again'
   if (await isOnPage(1)) return 1
   return isOn(await pageZero(read)) && !(await isOnPage(1)) ? 0 : undefined
@@ -75,7 +75,7 @@ async function numberBySmallPages(read: Read, first: FetchedPage, again: () => P
   return first.page.rowCount > rows && sharedRows(first.page, (await again()).page) > rows ? 1 : undefined
 }
 
-/** A service may fail like this for a page that does not exist. */
+/** A service may fail with these errors if a page does not exist. */
 const FAILED: readonly ErrorCode[] = ['SERVICE_UNAVAILABLE', 'ANSWER_MALFORMED', 'ANSWER_NOT_JSON', 'ANSWER_TOO_LARGE']
 
 /** Returns undefined if page 0 is refused, or if page 0 fails and page 1 does not. */

@@ -10,7 +10,9 @@ import { type PageWalk, questionFor, type SliceSource } from '../walkPages.ts'
 
 export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
-  /** False if the page was full before the next page was seen empty: rows of the next page may have moved to it since. */
+  /**
+   * False if this full page was read before the next page was found empty: rows may have moved between them meanwhile.
+   */
   readonly isComplete: boolean
 }
 
@@ -45,7 +47,7 @@ export async function probeLastPage({ source, slice, first }: ProbedSlice, walk:
     const number = step.value
     if (number > pages.pagesLeft) return undefined
     const seen = await walk.peek(number).catch(undefinedIfRefused)
-    // A service may also refuse a page that exists.
+    // The service may also refuse a page that exists, so the last page stays unknown.
     if (seen === undefined) return undefined
     latest = seen
     const comparison = compare(seen, { first, full, short })

@@ -1,4 +1,4 @@
-/** Tests whether the service has rows that seemingly complete walks did not return. */
+/** Tests whether the service has rows that the walks did not return, although the walks seemed complete. */
 import { earliest, type Instant, latest } from '../../../instant.ts'
 import type { NarrowerResult } from '../../../plan/slice.ts'
 import type { Span } from '../../../plan/spans.ts'
@@ -66,7 +66,7 @@ export async function probeOutside(source: SliceSource, span: Span, seen: readon
   for (const edge of edges) {
     if (edge.since !== undefined && edge.since > edge.until) continue
     const shown = stampsIn([await source.pages.read(questionFor(source, edge), 1)])
-    // A service that rounds the bounds may return entries of `begun` or `ended` again.
+    // Ignores entries of `begun` and `ended`, because a service that rounds the bounds may return them again.
     if (shown.some((at) => at < begun || at > ended)) return true
   }
   return false
