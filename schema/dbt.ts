@@ -10,7 +10,7 @@ export interface DbtInput {
   readonly books: readonly BookTable[]
   /** Empty if no report keeps a history. */
   readonly histories: readonly BookTable[]
-  /** Undefined for a report with a cron line. */
+  /** Milliseconds between two runs of each report. Undefined for a report with a cron line. */
   readonly everyMs: ReadonlyMap<string, number | undefined>
 }
 
@@ -126,7 +126,7 @@ const parentTest = (child: string, parent: ReportTable): Section => ({
   },
 })
 
-/** The tests of dbt accept only one column. */
+/** Joins several columns to one expression, because the tests of dbt accept only one column. */
 const keyExpression = (columns: readonly string[]): string =>
   columns.length === 1 ? (columns[0] ?? '') : `(${columns.join(', ')})`
 
@@ -181,5 +181,5 @@ function runTable(report: string, everyMs: number = DAY_MS): Section {
   }
 }
 
-/** A marker such as `{{` in a field's name would be executed by dbt. */
+/** Splits markers such as `{{` in a field's name, because dbt would execute them. */
 const plain = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ').replaceAll(/\{(?=[{%#])/g, '{ ')

@@ -3,7 +3,7 @@ import type { Declaration } from './report.ts'
 import { CHILD_COLUMNS, snakeCase, SYSTEM_COLUMNS, tableOf } from './tables.ts'
 
 export interface DeclarationProblem {
-  /** Example: `['fields', 'orderId', 'type']`. */
+  /** Where the problem is in the declaration. Example: `['fields', 'orderId', 'type']`. */
   readonly path: readonly string[]
   readonly problem: string
 }

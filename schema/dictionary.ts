@@ -27,7 +27,6 @@ const DELETIONS: Record<Deletes, string> = {
   none: 'entries are never marked as deleted. An entry that is missing when its span of time is read again is removed',
 }
 
-/** The specification does not explain why event rows have two shapes (spec §2). */
 const SHAPES =
   '- Shapes: a row of the full shape has a field for each column. A row of the summary shape has `eventId`, `eventName` (column\n' +
   '  `name`), `modifiedAt` (`record_modified` and `aggregate_record_modified`) and `totalChanges`, and leaves other columns as\n' +
@@ -186,7 +185,7 @@ function columnTable(columns: readonly ColumnEntry[]): string {
   return markdownTable('column | type | meaning', rows)
 }
 
-/** The text ` | ` separates cells. */
+/** Returns a Markdown table. The text ` | ` separates the cells of `head` and of each row. */
 function markdownTable(head: string, rows: readonly string[]): string {
   const rule = `|${'---|'.repeat(head.split(' | ').length)}`
   return [`| ${head} |`, rule, ...rows.map((row) => `| ${row} |`)].join('\n')

@@ -29,7 +29,7 @@ const VALUE_TYPES: Readonly<Record<string, ValueType>> = {
   VARCHAR: { typescript: 'string', json: { type: 'string' } },
   TIMESTAMPTZ: { typescript: 'Date', json: { type: 'string', format: 'date-time' } },
   INTERVAL: { typescript: 'unknown', json: { type: 'string' } },
-  // The command `query --format json` prints the JSON value itself.
+  // Any type, because `query --format json` prints the JSON value itself.
   JSON: { typescript: 'string', json: {} },
 }
 

@@ -74,7 +74,7 @@ export const fileProblem: Check = (text) => {
   return ADDRESS.test(text) ? 'must be the path of a DuckDB file; addresses are not supported' : undefined
 }
 
-/** A Windows drive such as `C:` does not match. */
+/** Matches the scheme of an address, but not a Windows drive such as `C:`. */
 const ADDRESS = /^[a-z][a-z0-9+]+:/i
 
 /** Splits `ducklake:sqlite:FILE` or `ducklake:postgres:CONNECTION`. The connection can contain a password. */
@@ -140,7 +140,7 @@ export const durationProblem: Check = (text) => {
   return ms > REACH_MS_MAX ? 'must be at most 3650d' : undefined
 }
 
-/** Requires `1d`, because runs need the history of the last day. */
+/** Requires at least `1d`, because runs need the history of the last day. */
 export const retentionProblem: Check = (text) =>
   durationProblem(text) ?? ((parseDuration(text) ?? 0) < DAY_MS ? 'must be at least 1d' : undefined)
 

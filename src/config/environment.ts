@@ -47,7 +47,7 @@ export const variables: readonly Variable[] = [
 
 export const CLIENT_SECRET = 'REPORTING_CLIENT_SECRET'
 export const HASH_KEY = 'TIDEMARK_HASH_KEY'
-/** Other S3 programs use these names too. */
+/** These names have no prefix, because other S3 programs use the same variables. */
 export const STORAGE_KEYS = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'] as const
 export const NOTIFY_SECRET = 'TIDEMARK_NOTIFY_SECRET'
 /** Each receiver of messages has its own secret. Example: `TIDEMARK_NOTIFY_PIPELINE_SECRET` for the receiver `pipeline`. */
@@ -79,14 +79,15 @@ export function withEnvironment(fileValue: unknown, env: Environment, override: 
     fileValue ?? {},
   )
   const replaced = Object.fromEntries(Object.entries(override).map(([key, [, value]]) => [key, value]))
-  /** Returns, for example, `TIDEMARK_CURRENCIES` for `['currencies', 0]`. */
+  /**
+   * Returns the option or variable that sets the key at `path`. Example: `TIDEMARK_CURRENCIES` for `['currencies', 0]`.
+   */
   const variableAt = (path: Path) =>
     override[`${path[0]}`]?.[0] ??
     applied.find((variable) => variable.path.every((step, index) => path[index] === step))?.name
   return { value: isMap(whole) ? { ...whole, ...replaced } : whole, variableAt }
 }
 
-/** Splits text at commas and spaces. */
 export const listOf = (text: string): readonly string[] => text.split(/[\s,]+/).filter((item) => item !== '')
 
 export const reportsInEnvironment = (env: Environment): readonly string[] | undefined =>

@@ -55,7 +55,7 @@ export const filterTypes = {
   'integer[]': z.array(exactInteger),
   string: z.string().min(1),
   boolean: z.boolean(),
-  // The service accepts only date-times (spec §4).
+  // A date becomes a date-time, because the service accepts only date-times (spec §4).
   'date-time': checked(instantProblem, 'Date or date-time; no zone means UTC, no time midnight').transform((text) =>
     formatInstant(parseInstant(text) as Instant),
   ),

@@ -48,7 +48,7 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
   object: 'a section of keys',
 }
 
-/** Rewrites zod's messages. Our own begin with "must". */
+/** Rewrites zod's messages. Keeps our own messages, which begin with "must". */
 export function messageOf(issue: z.core.$ZodIssue): string {
   if (issue.message.startsWith('must ')) return issue.message
   if (issue.code === 'invalid_type') return `must be ${TYPE_WORDS[issue.expected] ?? issue.expected}`

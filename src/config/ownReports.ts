@@ -44,7 +44,7 @@ function filesAt(place: string): string[] {
     .map((name) => path.join(place, name))
 }
 
-/** A module that never finishes loading can be stopped only in a thread. */
+/** Loads the modules in a thread, because only a thread can be stopped if a module never finishes loading. */
 async function modulesOf(files: readonly string[]): Promise<readonly LoadedModule[]> {
   const loaded = new Map<string, LoadedModule>()
   const thread = new Worker(new URL('./ownReportsThread.ts', import.meta.url), { workerData: files })

@@ -14,7 +14,7 @@ export interface Finding {
   readonly problem: string
 }
 
-/** Returns, for example, `tidemark.yaml:12` or the name of a variable. */
+/** Returns where a setting was set. Example: `tidemark.yaml:12`, or the name of a variable. */
 export type WhereOf = (path: Path) => string
 
 export const pathText = (path: Path): string =>

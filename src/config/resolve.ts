@@ -64,7 +64,7 @@ export function resolve(raw: RawConfig, given: ResolveContext) {
     publishBy: raw.publish_by,
     staging: `${warehouse}.staging`,
     ...(raw.extensions !== undefined && { extensions: path.resolve(folder, raw.extensions) }),
-    // Without a token, the worker creates one.
+    // Without this token, the worker creates one.
     ...(address && { serve: { ...address, ...(serveToken && { token: serveToken }) } }),
     queue: raw.queue,
     console: { ...raw.console, token: tokenIn(CONSOLE_TOKEN), viewToken: tokenIn(CONSOLE_VIEW_TOKEN) },

@@ -97,10 +97,10 @@ async function readReceiver(config: RawConfig, place: Path, from: SecretSources)
   return [{ name: name === undefined ? 'notify.webhook' : called, ...of, format, secret, ...more }]
 }
 
-/** For Slack, the secret is the address. */
+/** The address of a receiver without `webhook`. Slack has none, because the address is its secret. */
 const DEFAULT_ADDRESSES = { plain: undefined, slack: '', pagerduty: 'https://events.pagerduty.com/v2/enqueue' }
 
-/** If there is a problem, adds it to `problems`. */
+/** Reads a secret from its variable or file. If there is a problem, adds it to `problems`, and returns undefined. */
 async function readSecret(
   { name, variable, path: setting, check, missing }: SecretSetting,
   value: unknown,

@@ -26,7 +26,7 @@ export async function readSources({ file, env, cwd }: ConfigSources) {
   if (typeof text !== 'string' && text.code !== 'ENOENT') throw fileUnreadable(false, FILE_NAME, text)
   const folder = typeof text === 'string' ? path.dirname(chosen) : cwd
   const dotEnv = await contentOf(path.join(folder, '.env'))
-  // A folder named `.env` is usually a Python environment.
+  // A folder named `.env` is usually a Python environment, so it is ignored.
   if (typeof dotEnv !== 'string' && !['ENOENT', 'EISDIR'].includes(dotEnv.code))
     throw fileUnreadable(false, '.env', dotEnv)
   const environment = withDotEnv(env, dotEnv)
@@ -55,7 +55,7 @@ const SECRETS: readonly string[] = [CLIENT_SECRET, HASH_KEY, NOTIFY_SECRET, ...S
 function withDotEnv(env: NodeJS.ProcessEnv, dotEnv: string | FileError): Environment {
   const real = present(env)
   const inDotEnv = present(typeof dotEnv === 'string' ? parseEnv(dotEnv) : {})
-  // NAME or NAME_FILE in the process environment hides both in `.env`.
+  // If NAME or NAME_FILE is in the process environment, `.env` cannot set either.
   for (const name of SECRETS) {
     if (real[name] === undefined && real[`${name}_FILE`] === undefined) continue
     delete inDotEnv[name]

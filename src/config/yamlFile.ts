@@ -11,7 +11,7 @@ export function parseYaml(text: string) {
     problem: messageOf(error),
   }))
   if (malformed.length > 0) return { value: undefined, lineOf: () => 1, malformed }
-  // Nested aliases can make a short file huge in memory.
+  // Limits aliases, because nested aliases can make a short file huge in memory.
   const value = attempt(() => plain(document.toJS({ maxAliasCount: 100 })), ALIASES)
   if (value === ALIASES) return { value: undefined, lineOf: () => 1, malformed: [{ line: 1, problem: ALIASES }] }
   /** A missing key has the line of its nearest parent. */
