@@ -23,9 +23,9 @@ export interface CatalogField {
 }
 
 /** A catalogue as plain values, so that another process can load the rows. */
-export interface CatalogText {
+export interface CatalogValues {
   readonly fields: readonly (Pick<CatalogField, 'name' | 'kinds' | 'elementKinds'> & {
-    readonly elements?: CatalogText
+    readonly elements?: CatalogValues
   })[]
   readonly shapes: readonly (readonly string[])[]
 }
@@ -69,18 +69,18 @@ export class ObjectCatalog {
   }
 
   /** Restores a catalogue from plain values. A scan must not use the restored catalogue, because it has no trie. */
-  static from(text: CatalogText): ObjectCatalog {
+  static from(values: CatalogValues): ObjectCatalog {
     const catalog = new ObjectCatalog()
-    for (const { elements, ...field } of text.fields)
+    for (const { elements, ...field } of values.fields)
       Object.assign(catalog.#fieldNamed(field.name), field, { elements: elements && ObjectCatalog.from(elements) })
-    catalog.shapes.push(...text.shapes)
+    catalog.shapes.push(...values.shapes)
     return catalog
   }
 
-  toText(): CatalogText {
+  toValues(): CatalogValues {
     const fields = this.fields.map(({ name, kinds, elementKinds, elements }) => {
       const field = { name, kinds, elementKinds }
-      return elements === undefined ? field : { ...field, elements: elements.toText() }
+      return elements === undefined ? field : { ...field, elements: elements.toValues() }
     })
     return { fields, shapes: this.shapes }
   }

@@ -2,12 +2,12 @@
 import { isUtf8 } from 'node:buffer'
 import { CLOSE_ARRAY, CLOSE_OBJECT, LETTER_N, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './bytes.ts'
 import type { CatalogField, ObjectCatalog, TrieNode } from './catalog.ts'
-import { Collection, type CollectionPage, ItemFields, type ItemId } from './childLines.ts'
+import { ItemLines, type PageLines, ItemFields, type ItemId } from './itemLines.ts'
 import { digestOf } from './digest.ts'
 import { JsonBytes, ONE_BACKSLASH, type Splice } from './jsonBytes.ts'
 import { Kind, has } from '../plan/kinds.ts'
 import { CHILD_ID_FIELD } from '../plan/stagedNames.ts'
-import { StagedLines } from './stagedLines.ts'
+import { RowLines } from './rowLines.ts'
 import { textKind } from './textKind.ts'
 import { PAGES, type PageNames } from '../../schema/report.ts'
 
@@ -47,7 +47,7 @@ export interface ScannedPage {
   readonly rejected: readonly RejectedRow[]
   readonly stagedRows: number
   readonly rowBytesMax: number
-  readonly collections: readonly CollectionPage[]
+  readonly collections: readonly PageLines[]
   /** Returns one line per row. The caller must release the buffer. */
   lines(pageIndex: number): Buffer
 }
@@ -94,7 +94,8 @@ function slicesOf(bytes: Buffer, plan: ScanPlan): Generator<void, ScannedPage> {
   return new PageScan(isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8')), plan).run()
 }
 
-const keyOf = (found: readonly RowKey[]): RowKey => (found.length === 1 ? (found[0] as RowKey) : JSON.stringify(found))
+const keyOf = (values: readonly RowKey[]): RowKey =>
+  values.length === 1 ? (values[0] as RowKey) : JSON.stringify(values)
 /** Scanning a slice takes two to five milliseconds. */
 const SLICE_BYTES = 256 * 1024
 
@@ -106,30 +107,41 @@ class PageScan {
   readonly #bytes: Buffer
   readonly #view: DataView
   readonly #plan: ScanPlan
-  readonly #lines: StagedLines
-  readonly #collectionByField: (Collection | undefined)[] = []
+  readonly #rowLines: RowLines
+  readonly #itemLines: (ItemLines | undefined)[] = []
   readonly #keys: RowKey[] = []
   readonly #unflagged: RowKey[] = []
   readonly #rejected: RejectedRow[] = []
   readonly #envelope: { -readonly [K in keyof Envelope]: Envelope[K] } = {}
   #rows = 0
+  /** Whether rows of a shape have the deletion flag. */
+  readonly #isShapeFlagged: (boolean | undefined)[] = []
+  readonly #isKeyField: (boolean | undefined)[] = []
+  /** The node of the last field of the object that was scanned last. */
+  #lastNode!: TrieNode
+  #itemPosition = 0
+  #itemIds: ItemId[] = []
+  #itemId: ItemId = null
+  readonly #itemFields = new ItemFields()
+  /** The lone surrogates in all items of the row. */
+  readonly #surrogatesInItems: Splice[] = []
 
   constructor(bytes: Buffer, plan: ScanPlan) {
     this.#json = new JsonBytes(bytes, plan.numberMark)
     this.#bytes = bytes
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
     this.#plan = plan
-    this.#lines = new StagedLines(this.#json)
+    this.#rowLines = new RowLines(this.#json)
   }
 
   *run(): Generator<void, ScannedPage> {
     const { catalog, answer } = this.#plan
     catalog.prune()
     const first = this.#json.skipSpace(0)
-    const end = yield* answer === 'array' ? this.#items(first) : this.#envelopeAt(first)
+    const end = yield* answer === 'array' ? this.#arrayOfRows(first) : this.#envelopeAt(first)
     const rest = this.#json.skipSpace(end)
     if (rest !== this.#bytes.length) throw this.#json.malformed(rest, 'nothing behind the JSON value')
-    const lines = this.#lines
+    const lines = this.#rowLines
     return {
       envelope: this.#envelope,
       rowCount: this.#rows,
@@ -138,7 +150,7 @@ class PageScan {
       rejected: this.#rejected,
       stagedRows: lines.rows,
       rowBytesMax: lines.rowBytesMax,
-      collections: this.#collectionByField.filter((each) => each !== undefined).filter(({ rows }) => rows > 0),
+      collections: this.#itemLines.filter((each) => each !== undefined).filter(({ rows }) => rows > 0),
       lines: (pageIndex) => lines.write(pageIndex),
     }
   }
@@ -156,7 +168,7 @@ class PageScan {
       if (name === (this.#plan.pages ?? PAGES).items) {
         hasItems = true
         if (this.#bytes[i] === LETTER_N) nullItems = i
-        i = nullItems === i ? json.value(i) : yield* this.#items(i)
+        i = nullItems === i ? json.value(i) : yield* this.#arrayOfRows(i)
       } else i = this.#envelopeField(name, i)
       i = json.next(i, CLOSE_OBJECT, 'the envelope')
     }
@@ -182,7 +194,7 @@ class PageScan {
     return end
   }
 
-  *#items(at: number): Generator<void, number> {
+  *#arrayOfRows(at: number): Generator<void, number> {
     const json = this.#json
     let sliceEnd = at + SLICE_BYTES
     if (this.#bytes[at] !== OPEN_ARRAY) throw json.malformed(at, 'an array of rows')
@@ -207,34 +219,31 @@ class PageScan {
       return end
     }
     const { catalog, key } = this.#plan
-    const found: RowKey[] = []
-    const end = this.#members(at, catalog, found)
+    const keyValues: RowKey[] = []
+    const end = this.#members(at, catalog, keyValues)
     const node = this.#lastNode
-    const missing = found.length < key.length ? `no key: ${key.join(', ')} is missing or null` : undefined
+    const missing = keyValues.length < key.length ? `no key: ${key.join(', ')} is missing or null` : undefined
     const reason = node.repeatedField === undefined ? missing : `the field ${node.repeatedField} is there twice`
-    const own = key.length === 0 || found.length !== key.length ? undefined : keyOf(found)
+    const rowKey = key.length === 0 || keyValues.length !== key.length ? undefined : keyOf(keyValues)
     const shape = catalog.shapeAt(node)
-    if (own !== undefined) this.#keys.push(own)
-    if (own !== undefined && !this.#isFlagged(shape)) this.#unflagged.push(own)
+    if (rowKey !== undefined) this.#keys.push(rowKey)
+    if (rowKey !== undefined && !this.#isFlagged(shape)) this.#unflagged.push(rowKey)
     if (reason !== undefined) {
-      this.#reject(reason, { from: at, to: end, spliced, key: own })
+      this.#reject(reason, { from: at, to: end, spliced, key: rowKey })
       return end
     }
-    this.#lines.add({ from: at, to: end, shape, firstSplice: spliced })
+    this.#rowLines.add({ from: at, to: end, shape, firstSplice: spliced })
     return end
   }
 
-  readonly #flagged: (boolean | undefined)[] = []
-
   #isFlagged(shape: number): boolean {
     const { deletedFlag, catalog } = this.#plan
-    return (this.#flagged[shape] ??= deletedFlag === undefined || catalog.shapes[shape]?.includes(deletedFlag) === true)
+    return (this.#isShapeFlagged[shape] ??=
+      deletedFlag === undefined || catalog.shapes[shape]?.includes(deletedFlag) === true)
   }
 
-  #lastNode!: TrieNode
-
-  /** Scans a row, or an item of a collection if `found` is undefined. */
-  #members(at: number, catalog: ObjectCatalog, found: RowKey[] | undefined): number {
+  /** Scans a row, or an item of a collection if `keyValues` is undefined. */
+  #members(at: number, catalog: ObjectCatalog, keyValues: RowKey[] | undefined): number {
     const json = this.#json
     const bytes = this.#bytes
     let node = catalog.root
@@ -253,17 +262,17 @@ class PageScan {
         node = catalog.step(node, bytes.subarray(i, nameEnd), text)
       }
       const field = node.field as CatalogField
-      if (found !== undefined && field.stagedNameJson !== undefined) {
+      if (keyValues !== undefined && field.stagedNameJson !== undefined) {
         if (node !== likely) json.dropSplices(spliced)
         json.splices.push({ at: i, remove: nameEnd - i, insert: field.stagedNameJson })
       }
-      i = json.next(this.#member(field, nameEnd, found), CLOSE_OBJECT, 'a row')
+      i = json.next(this.#member(field, nameEnd, keyValues), CLOSE_OBJECT, 'a row')
     }
     this.#lastNode = node
     return i + 1
   }
 
-  #member(field: CatalogField, nameEnd: number, found: RowKey[] | undefined): number {
+  #member(field: CatalogField, nameEnd: number, keyValues: RowKey[] | undefined): number {
     const json = this.#json
     const at = json.colon(nameEnd)
     const escapesBefore = json.escapeCount
@@ -273,19 +282,17 @@ class PageScan {
       json.kind = textKind(this.#bytes, at, end)
     } else end = field.elements === undefined ? json.value(at, 1) : this.#collection(field, field.elements, at)
     field.kinds |= json.kind
-    if (found === undefined) this.#fields.record(field.id, at, json.escapeCount === escapesBefore ? end : -end)
-    if (json.kind !== Kind.null && (found === undefined ? field.name === CHILD_ID_FIELD : this.#isKey(field))) {
+    if (keyValues === undefined) this.#itemFields.record(field.id, at, json.escapeCount === escapesBefore ? end : -end)
+    if (json.kind !== Kind.null && (keyValues === undefined ? field.name === CHILD_ID_FIELD : this.#isKey(field))) {
       const whole = Number.isNaN(json.whole) || !has(json.kind, Kind.integer) ? undefined : json.whole
-      if (found === undefined) this.#id = whole
-      else found.push(whole ?? this.#bytes.toString('utf8', at, end))
+      if (keyValues === undefined) this.#itemId = whole
+      else keyValues.push(whole ?? this.#bytes.toString('utf8', at, end))
     }
     return end
   }
 
-  readonly #keyFields: (boolean | undefined)[] = []
-
   #isKey({ id, name }: CatalogField): boolean {
-    return (this.#keyFields[id] ??= this.#plan.key.includes(name))
+    return (this.#isKeyField[id] ??= this.#plan.key.includes(name))
   }
 
   /** Moves the items to lines of their own and leaves a digest in the row. */
@@ -294,19 +301,19 @@ class PageScan {
     const opening = this.#bytes[at]
     if (opening !== OPEN_OBJECT && opening !== OPEN_ARRAY) return json.value(at, 1)
     const spliced = json.splices.length
-    this.#position = 0
-    this.#ids = []
-    const end = opening === OPEN_OBJECT ? this.#item(field, elements, at) : this.#list(field, elements, at)
+    this.#itemPosition = 0
+    this.#itemIds = []
+    const end = opening === OPEN_OBJECT ? this.#item(field, elements, at) : this.#arrayOfItems(field, elements, at)
     json.dropSplices(spliced)
-    if (this.#position > 0) {
-      this.#collectionByField[field.id]?.recordIds(this.#ids)
+    if (this.#itemPosition > 0) {
+      this.#itemLines[field.id]?.recordIds(this.#itemIds)
       json.splices.push({ at, remove: end - at, insert: digestOf(this.#view, at, end) })
     }
     json.kind = opening === OPEN_OBJECT ? Kind.object : Kind.array
     return end
   }
 
-  #list(field: CatalogField, elements: ObjectCatalog, at: number): number {
+  #arrayOfItems(field: CatalogField, elements: ObjectCatalog, at: number): number {
     const json = this.#json
     let i = json.skipSpace(at + 1)
     while (this.#bytes[i] !== CLOSE_ARRAY) {
@@ -315,17 +322,11 @@ class PageScan {
     return i + 1
   }
 
-  #position = 0
-  #ids: ItemId[] = []
-  #id: ItemId = null
-  readonly #fields = new ItemFields()
-  readonly #surrogatesInItems: Splice[] = []
-
   #item(field: CatalogField, elements: ObjectCatalog, at: number): number {
     const json = this.#json
     const spliced = json.splices.length
-    this.#id = null
-    this.#fields.begin()
+    this.#itemId = null
+    this.#itemFields.begin()
     let end: number
     if (this.#bytes[at] === OPEN_OBJECT) end = this.#members(at, elements, undefined)
     else {
@@ -336,17 +337,17 @@ class PageScan {
       json.splices.length === spliced ? NO_SPLICES : json.splices.splice(spliced).filter(isLoneSurrogate)
     this.#surrogatesInItems.push(...loneSurrogates)
     const item = {
-      row: this.#lines.rows,
-      position: this.#position,
+      row: this.#rowLines.rows,
+      position: this.#itemPosition,
       from: at,
       to: end,
-      fields: this.#fields,
+      fields: this.#itemFields,
       loneSurrogates,
     }
-    const lines = (this.#collectionByField[field.id] ??= new Collection(field, json))
+    const lines = (this.#itemLines[field.id] ??= new ItemLines(field, json))
     lines.add(item)
-    this.#position += 1
-    this.#ids.push(this.#id)
+    this.#itemPosition += 1
+    this.#itemIds.push(this.#itemId)
     return end
   }
 
@@ -358,7 +359,7 @@ class PageScan {
     const splices = [...json.splices.slice(spliced), ...this.#surrogatesInItems]
     this.#rejected.push({ row: this.#rows, reason, text: json.textOf(from, to, splices), key })
     json.dropSplices(spliced)
-    for (const collection of this.#collectionByField) collection?.drop(this.#lines.rows)
+    for (const collection of this.#itemLines) collection?.drop(this.#rowLines.rows)
   }
 }
 

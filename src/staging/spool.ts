@@ -6,7 +6,7 @@ import { folderRefused, PRIVATE_FILE, PRIVATE_FOLDER } from '../folders.ts'
 import type { Instant } from '../instant.ts'
 import { turns } from '../turns.ts'
 import { ObjectCatalog } from './catalog.ts'
-import type { CollectionPage, ItemIds } from './childLines.ts'
+import type { PageLines, ItemIds } from './itemLines.ts'
 import type { ScannedPage } from './scanPage.ts'
 
 export interface SpoolLimits {
@@ -211,24 +211,18 @@ export class Spool implements AsyncDisposable {
     if (open === undefined) return
     this.#open = undefined
     await closeAll(open)
-    const [first, ...others] = open.files.map(({ handle: _handle, ...file }) => file)
-    if (first === undefined) return
-    const { field: _field, ids: _ids, lineBytesMax: rowBytesMax, ...rows } = first
-    const collections = others.filter((collection) => collection.rows > 0)
-    const { pages, rejected } = open
+    const [rowFile, ...itemFiles] = open.files
+    if (rowFile === undefined) return
+    const { file, rows, bytes, lineBytesMax: rowBytesMax } = rowFile
+    const collections = itemFiles.filter((each) => each.rows > 0).map(({ handle: _handle, ...items }) => items)
     // Later scans change the catalogue, so the segment gets a copy.
-    this.#full.push({
-      ...rows,
-      rowBytesMax,
-      collections,
-      pages,
-      rejected,
-      catalog: ObjectCatalog.from(this.#catalog.toText()),
-    })
+    const catalog = ObjectCatalog.from(this.#catalog.toValues())
+    const { pages, rejected } = open
+    this.#full.push({ file, rows, bytes, rowBytesMax, collections, pages, rejected, catalog })
   }
 }
 
-async function append({ path, files }: OpenSegment, page: CollectionPage, pageIndex: number): Promise<void> {
+async function append({ path, files }: OpenSegment, page: PageLines, pageIndex: number): Promise<void> {
   const file = files.find(({ field }) => field === page.field) ?? (await startFile(path, files, page))
   const lines = page.lines(pageIndex)
   const { length } = lines
@@ -240,7 +234,7 @@ async function append({ path, files }: OpenSegment, page: CollectionPage, pageIn
   if (file.ids !== page.ids) file.ids = 'unsure'
 }
 
-async function startFile(path: string, files: OpenFile[], { field, ids }: CollectionPage): Promise<OpenFile> {
+async function startFile(path: string, files: OpenFile[], { field, ids }: PageLines): Promise<OpenFile> {
   const file = files.length === 0 ? path : `${path}.${files.length - 1}`
   const handle = await open(file, APPENDING, PRIVATE_FILE)
   const started: OpenFile = { field, ids, file, handle, rows: 0, bytes: 0, lineBytesMax: 0 }

@@ -268,8 +268,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'found: a row that has a field twice counts as a row without a key',
     needs: 'malformedRows',
     file: 'src/staging/scanPage.ts',
-    from: 'if (own !== undefined) this.#keys.push(own)',
-    to: 'if (own !== undefined && reason === undefined) this.#keys.push(own)',
+    from: 'if (rowKey !== undefined) this.#keys.push(rowKey)',
+    to: 'if (rowKey !== undefined && reason === undefined) this.#keys.push(rowKey)',
   },
   {
     name: 'a value that does not fit is not listed',

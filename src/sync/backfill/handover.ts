@@ -7,7 +7,7 @@ import { assert, SyncError } from '../../errors.ts'
 import { PRIVATE_FILE, PRIVATE_FOLDER } from '../../folders.ts'
 import type { Instant } from '../../instant.ts'
 import { isSameProfile, joinProfiles, type PagingProfile } from '../../plan/pagingProfile.ts'
-import { type CatalogText, ObjectCatalog } from '../../staging/catalog.ts'
+import { type CatalogValues, ObjectCatalog } from '../../staging/catalog.ts'
 import { checkSegment, filesOf, type Segment, stagedMissing } from '../../staging/spool.ts'
 import type { ClosedWindow } from '../../warehouse/books/books.ts'
 import type { Fence } from '../../warehouse/books/fences.ts'
@@ -49,7 +49,7 @@ export interface PulledWindow {
   readonly version: number
   readonly ask: PullAsk
   readonly directory: string
-  readonly catalog: CatalogText
+  readonly catalog: CatalogValues
   readonly loads: readonly PulledLoad[]
   readonly profile: PagingProfile
   readonly pages: number
@@ -99,7 +99,7 @@ export async function pullWindow(given: PullContext, ask: PullAsk): Promise<Pull
     for await (const slice of reading.window({ since, until })) await reading.close(slice)
     await reading.intake.commit()
     const { pagesRead: pages, source } = reading
-    const catalog = reading.intake.catalog.toText()
+    const catalog = reading.intake.catalog.toValues()
     const rows = loads.reduce((sum, { segment }) => sum + (segment?.rows ?? 0), 0)
     const pulled = { version: VERSION, ask, directory, catalog, loads, profile: source.pages.profile, pages, rows }
     await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER })

@@ -1,4 +1,4 @@
-/** Builds SQL that reads the items in files of src/staging/childLines.ts. */
+/** Builds SQL that reads the items in files of src/staging/itemLines.ts. */
 import { has, Kind, NESTED, only, TEXTS } from '../../plan/kinds.ts'
 import { ITEM_FIELDS_MAX, NO_VALUE } from '../../plan/stagedNames.ts'
 import type { CatalogField } from '../../staging/catalog.ts'

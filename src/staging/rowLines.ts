@@ -16,7 +16,7 @@ const LEAD_BYTES_MAX = ORDINAL_LEAD.length + SHAPE_LEAD.length + 2 * DIGITS_MAX 
 
 const addedBy = (splice: Splice): number => insertedBytesMax([splice]) - splice.remove
 
-export class StagedLines {
+export class RowLines {
   rowBytesMax = 0
   readonly #json: JsonBytes
   readonly #rows: StagedRow[] = []

@@ -44,7 +44,8 @@ export class ItemFields {
   isEscaped = (id: number): boolean => this.#escaped[id] === 1
 }
 
-export type CollectionPage = Pick<Collection, 'field' | 'rows' | 'ids' | 'lineBytesMax' | 'lines'>
+/** The lines that a page adds to one file: its rows, or the items of one collection. */
+export type PageLines = Pick<ItemLines, 'field' | 'rows' | 'ids' | 'lineBytesMax' | 'lines'>
 
 interface Item {
   readonly row: number
@@ -57,7 +58,7 @@ interface Item {
 
 const bytesOfPreviousPage = new WeakMap<CatalogField, number>()
 
-export class Collection {
+export class ItemLines {
   readonly field: string
   lineBytesMax = 0
   rows = 0
