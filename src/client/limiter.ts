@@ -143,9 +143,7 @@ export class Limiter {
     if (this.#queue.length === 0) this.#cancelAlarm()
   }
 
-  /**
-   * Wakes the queue later. Uses `clock.sleep`, because `clock.after` would let the process exit while requests wait.
-   */
+  /** Wakes the queue. `clock.after` is not used, because the process could exit while requests wait. */
   #wakeIn(ms: number): void {
     if (this.#alarm !== undefined) return
     const alarm = (this.#alarm = new AbortController())
@@ -234,9 +232,7 @@ export class AdaptiveConcurrency {
     return Math.floor(this.#limit)
   }
 
-  /**
-   * Adapts the limit to a response time. Does nothing if a permit is free, because the limit delays no request then.
-   */
+  /** Adapts the limit to a response time. Does nothing if a permit is free, because requests then do not wait. */
   succeeded(wasFull: boolean, ms: number, limitAtStart: number): void {
     // A response time from a higher limit does not show how fast the service is at this limit.
     if (!wasFull || limitAtStart > this.limit) return

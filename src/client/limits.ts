@@ -5,7 +5,7 @@ import { DAY_MS, MINUTE_MS, SECOND_MS } from '../instant.ts'
 const MEBIBYTE = 1_024 * 1_024
 
 export const DEFAULT_LIMITS = {
-  /** Even if a packet is lost, a reachable service connects within 4 s. */
+  /** A reachable service connects within 4 s even if a packet is lost, so a longer wait is useless. */
   connectMs: 10 * SECOND_MS,
   headersMs: HEAD_MS_MAX,
   bodyMs: 30 * SECOND_MS,
@@ -34,10 +34,7 @@ export const TOKEN_MARGIN_SHARE = 0.2
 export const TOKEN_LIFETIME_MS_MAX = DAY_MS
 /** A larger token response is an error, because no server would accept its token in a header. */
 export const TOKEN_ANSWER_BYTES_MAX = 256 * 1_024
-/**
- * After a 401, a request is sent with another token, at most this many in all. The first two may be expired tokens of a
- * shared store.
- */
+/** A request is sent with at most this many tokens, because the first two may be expired tokens of a shared store. */
 export const TOKENS_TRIED_MAX = 3
 export const REFUSAL_BODY_BYTES_MAX = 64 * 1_024
 /** An error quotes at most this many characters of a response: enough for about ten property errors. */

@@ -65,7 +65,6 @@ export interface ReportRequest<T> {
   scope?: string | undefined
   /** Whether a 403 forbids all later requests of the report (the default), or only this request. */
   forbids?: 'report' | 'request' | undefined
-  /** Incremental runs are `first`, and backfills are `behind`. */
   priority?: Priority | undefined
   /** The request is sent again if this function throws a transient SyncError. */
   parse(bytes: Buffer): T | Promise<T>

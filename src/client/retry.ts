@@ -20,10 +20,7 @@ export interface RetryOptions {
   clock: Pick<Clock, 'now' | 'random' | 'sleep'>
   rules: ClientLimits
   signal: AbortSignal
-  /**
-   * Waits until an attempt may be sent. The permit is released after `onPause`, so that the pause delays the next
-   * request.
-   */
+  /** Waits for a permit, which is released after `onPause`, so that the pause delays the next request. */
   permit?: (() => Promise<Permit>) | undefined
   /** Called after a rate limit or a response with Retry-After, even if it was the last attempt. */
   onPause: (failed: SyncError, pauseMs: number) => void

@@ -22,7 +22,6 @@ export class ServiceClock {
     return this.#answered && this.#offsetMs === undefined
   }
 
-  /** Returns the service's time or a little earlier, or our time if there is no Date. Undefined before any response. */
   now(): Instant | undefined {
     if (!this.#answered) return undefined
     return this.at(this.#clock.monotonicMs())

@@ -158,7 +158,6 @@ const TokenAnswer = z.object({
   // The token is sent in a header, so only printable characters without spaces are allowed.
   accessToken: z.string().regex(/^[\x21-\x7e]+$/),
   expiresIn: z.number().positive(),
-  // The scheme is case-insensitive (RFC 9110 §11.1).
   tokenType: z.string().regex(/^bearer$/i),
 })
 

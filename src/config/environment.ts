@@ -79,9 +79,7 @@ export function withEnvironment(fileValue: unknown, env: Environment, override: 
     fileValue ?? {},
   )
   const replaced = Object.fromEntries(Object.entries(override).map(([key, [, value]]) => [key, value]))
-  /**
-   * Returns the option or variable that sets the key at `path`. Example: `TIDEMARK_CURRENCIES` for `['currencies', 0]`.
-   */
+  /** Returns the option or variable that sets `path`. Example: `TIDEMARK_CURRENCIES` for `['currencies', 0]`. */
   const variableAt = (path: Path) =>
     override[`${path[0]}`]?.[0] ??
     applied.find((variable) => variable.path.every((step, index) => path[index] === step))?.name

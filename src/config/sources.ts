@@ -34,7 +34,6 @@ export async function readSources({ file, env, cwd }: ConfigSources) {
   return { file: chosen, fileLabel: labelOf(chosen, cwd), text, folder, env: environment }
 }
 
-/** Returns the secret in a file, or the problem. */
 export async function readSecretFile(file: string, name: string): Promise<Secret | { readonly problem: string }> {
   const text = await contentOf(file)
   if (typeof text !== 'string') return { problem: `the file with the ${name} cannot be read (${text.code})` }

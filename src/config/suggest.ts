@@ -1,6 +1,5 @@
 /** Finds the known word that is most similar to a mistyped word. */
 
-/** Allows one typo in three letters. */
 const LETTERS_PER_TYPO_MIN = 3
 
 export function nearest(word: string, known: readonly string[]): string | undefined {

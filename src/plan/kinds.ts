@@ -10,7 +10,6 @@ export const Kind = {
   decimal: 16,
   /** A number whose digits don't fit DECIMAL(38,9). Also `decimal` if the rounded number fits. */
   wideDecimal: 32,
-  /** A number with an exponent, such as 1e3. */
   exponent: 64,
   text: 128,
   /** A complete ISO 8601 date-time in the extended format, with a date that exists. */

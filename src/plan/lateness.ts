@@ -23,9 +23,7 @@ export function previousRead(last: Pick<LastWindow, 'mark' | 'until'>, serviceTi
   return serviceTime < at ? undefined : { until: earliest(last.mark, at), at }
 }
 
-/**
- * Returns the time (ms) from a row's modification to the request that missed the row. The row was at least this late.
- */
+/** Returns how late a row was at least (ms): the time from its modification to the request that missed the row. */
 export const latenessMs = (stamp: Instant, missedBy: PreviousRead): number =>
   Math.max(0, millisBetween(stamp, missedBy.at))
 

@@ -106,10 +106,7 @@ export function learnWalked(state: SliceState): PagingProfile {
   return isPaged && walk.repeats === 0 && walk.distinct > walk.firstRows ? learnFullPage(state) : state.profile
 }
 
-/**
- * Raises `fullPageRows` to the longest page of this run, if the last page is shorter but has at least `fullPageRows`
- * rows.
- */
+/** Raises `fullPageRows` if the last page is at least as long, but shorter than the longest page of this run. */
 export function learnAgreed({ profile, walk }: SliceState): PagingProfile {
   const { fullPageRows = Number.POSITIVE_INFINITY, longestPageRowsOfRun } = profile
   const isOutdated = walk.lastRows >= fullPageRows && walk.lastRows < longestPageRowsOfRun

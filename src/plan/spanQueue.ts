@@ -9,13 +9,10 @@ const SPARSE_SHARE = 0.1
 /** After each sparse slice, the next one is this many times longer, if totals show that later rows exist. */
 const SPARSE_GROWTH = 3
 /**
- * After this many overfull slices in a row, a slice as short as `#goodLength` is not cut: its rows are probably at one
- * instant.
+ * After this many overfull slices in a row, a slice is not cut if it is as short as the last good one (`#goodLength`).
  */
 const CROWDED_AFTER = 3
-/**
- * After more overfull slices in a row, the next slice is at most `shorterLength` long, even if row times suggest more.
- */
+/** After more overfull slices in a row, `shorterLength` limits the next slice, even if row times suggest more. */
 const HINTED_OVERFULL_MAX = 3
 /** If a shortened slice still has more than this share of the previous rows, most rows are probably at one instant. */
 const STUCK_SHARE = 0.8
@@ -41,9 +38,7 @@ interface QueuedSpan {
   rows?: number | undefined
   readonly expected?: number | undefined
   readonly isCrowded?: boolean
-  /**
-   * True for the beginning of a span that was cut. The next span in the queue is the rest, and its `rows` count both.
-   */
+  /** True for the beginning of a cut span. The rest is the next span in the queue, and its `rows` count both. */
   restFollows?: boolean
 }
 

@@ -4,10 +4,7 @@ import type { Declaration } from '../../schema/report.ts'
 import { collectionFields } from '../../schema/tables.ts'
 import { ORDINAL_FIELD, SHAPE_FIELD } from '../plan/stagedNames.ts'
 
-/**
- * If the trie of field names has more nodes, `prune` empties it. The names are probably ids, as in `{ "1001": …,
- * "1002": … }`.
- */
+/** A larger trie is emptied by `prune`. Its field names are probably ids, as in `{ "1001": …, "1002": … }`. */
 const TRIE_NODES_MAX = 20_000
 
 export interface CatalogField {
@@ -89,7 +86,7 @@ export class ObjectCatalog {
     return this.#byName.get(name)
   }
 
-  /** `text` is the name with its lone surrogates corrected, if there are any. */
+  /** Returns the node for the name after `from`. `text` is the name with corrected lone surrogates, if it has any. */
   step(from: TrieNode, quoted: Buffer, text?: string): TrieNode {
     const spelling = quoted.toString('latin1')
     let node = from.next.get(spelling)

@@ -40,7 +40,6 @@ const DOUBLE_DIGITS = 15
 const DOUBLE_POWER_MAX = 290
 /** DuckDB writes smaller numbers with an exponent. Example: `1e-05`. */
 const DOUBLE_PLAIN_MIN = 1e-4
-/** Every whole number with at most this many digits fits in 64 bits. */
 const INT64_SURE_DIGITS = 18
 const SCALE_DIGITS = 9
 const WHOLE_DIGITS = 29
@@ -314,7 +313,7 @@ export class JsonBytes {
     return i + 1
   }
 
-  /** Returns the position of the next value or of the byte `close`. */
+  /** Returns the position of the next value or of the byte `close`. Errors call the array or object `whole`. */
   next(at: number, close: number, whole: string): number {
     let i = this.skipSpace(at)
     if (this.bytes[i] === close) return i

@@ -101,8 +101,7 @@ function auditCoverage(stored: Coverage | undefined, wanted: ReadSettings, asked
   const isBack = stored === undefined && askedUntil !== undefined
   if (isBack) return { asked: wanted, refillUntil: askedUntil, because: ['entities'] }
   const next = nextCoverage(stored, wanted, askedUntil)
-  // Stores the configured `start`, because trails of new records are read from it. `nextCoverage` may return an
-  // earlier one.
+  // Trails of new records are read from the configured `start`, so an earlier `start` is not stored.
   return next.asked.start === wanted.start ? next : { ...next, asked: wanted }
 }
 

@@ -77,10 +77,7 @@ export class Reading implements AsyncDisposable {
     return this.source.pages.pagesRead + (this.#difference?.pages.pagesRead ?? 0)
   }
 
-  /**
-   * Whether rows are also requested by creation time. A row that was never edited may match no filter of modification
-   * time.
-   */
+  /** Whether rows are also requested by creation time, because a time filter may miss rows that were never edited. */
   get asksCreated(): boolean {
     return this.plan.config.askCreated && this.plan.declaration.created !== undefined
   }

@@ -10,16 +10,14 @@ import { type PageWalk, questionFor, type SliceSource } from '../walkPages.ts'
 
 export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
-  /**
-   * False if this full page was read before the next page was found empty: rows may have moved between them meanwhile.
-   */
+  /** False if a full page was read before the next page was empty: rows may have moved between them meanwhile. */
   readonly isComplete: boolean
 }
 
 /** A load is planned only this full, because events with two modification times may be read twice. */
 const LOAD_SHARE = 0.8
 
-/** `guess`: the page to request first. `stop`: where to cut a span that is too large for one load. */
+/** Returns `guess` (the page to request first) and `stop` (where to cut a span that is too large for one load). */
 function pagesToProbe({ rowsExpected = 0 }: Slice, { loadRowsMax }: WalkSettings, pageRows: number) {
   const behindLoad = Math.floor((LOAD_SHARE * loadRowsMax) / pageRows)
   const isLoad = behindLoad < 2 || (rowsExpected > 0 && rowsExpected <= loadRowsMax)
