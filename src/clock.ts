@@ -11,7 +11,7 @@ export interface Clock {
   now(): Instant
   monotonicMs(): number
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-  /** Does not keep the process alive. The returned function cancels the timer. */
+  /** Calls `action` after `ms`, but does not keep the process alive. The returned function cancels the timer. */
   after(ms: number, action: () => void): () => void
   nextTurn(): Promise<void>
   random(): number

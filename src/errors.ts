@@ -92,7 +92,7 @@ export interface ErrorDetails {
 export class SyncError extends Error {
   readonly code: ErrorCode
   readonly retry: Retry
-  /** What to do, as a sentence. */
+  /** What the operator can do about the error, as a sentence. */
   readonly cure: string
   /** The report that has failed. Undefined if the error is not about one report. */
   readonly report: string | undefined

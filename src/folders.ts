@@ -86,7 +86,7 @@ export const ownFileRefused = (path: string, thrown: unknown): unknown =>
     cure: 'Find its owner: a process of another user, perhaps root, created it. After that process has ended, change the owner to this user, or remove it.',
   })
 
-/** Throws WAREHOUSE_MISSING if the folder belongs to another user. */
+/** Removes a folder and its content. Throws WAREHOUSE_MISSING if the folder belongs to another user. */
 export async function removeFolder(folder: string): Promise<void> {
   try {
     await rm(folder, { recursive: true, force: true })

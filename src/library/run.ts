@@ -1,4 +1,4 @@
-/** A run of an operation is a promise of the answer. A `for await` loop over it receives events such as progress. */
+/** A run is a promise of an operation's result. A `for await` loop over the run receives events, such as progress. */
 
 /**
  * Resolves to the answer. A `for await` loop receives the events, and throws the run's error if there is one.
@@ -6,16 +6,16 @@
  */
 export type Run<Answer, Event> = Promise<Answer> & AsyncIterable<Event>
 
-/** Resolves when the loop has taken the event. Await the promise to limit memory. */
+/** Resolves when the caller's loop has taken the event. Without `await`, untaken events use up memory. */
 export type Tell<Event> = (event: Event) => Promise<void>
 
-/** Starts `work` a moment later, so that the caller's loop receives all events. */
+/** Starts `work` in a later microtask, so that a `for await` loop of the caller begins first and misses no event. */
 export function startRun<Answer, Event>(work: (tell: Tell<Event>) => Promise<Answer>): Run<Answer, Event> {
   const { readable, writable } = new TransformStream<Event, Event>()
   const writer = writable.getWriter()
   let isRead = false
   const tell = async (event: Event) => {
-    // Writing fails after the caller has left its loop.
+    // Writing fails after the caller has left its loop. The event is then dropped.
     if (isRead) await writer.write(event).catch(() => undefined)
   }
   const answer = Promise.resolve()

@@ -45,23 +45,23 @@ export interface CallOptions {
 
 /** A range of modification times. Both ends are inclusive. */
 export interface RangeOptions extends CallOptions {
-  /** If undefined, the configured start of the report. */
+  /** The start of the range. Default: the configured start of the report. */
   readonly from?: Time | undefined
-  /** If undefined, now. For `verify`, the report's mark. */
+  /** The end of the range. Default: the current time or, for `verify`, the report's mark. */
   readonly to?: Time | undefined
 }
 
 /** The options of `reconcile`. */
 export interface ReconcileOptions extends CallOptions {
-  /** Marks rows as deleted even if they make up more than a tenth of a table. */
+  /** Marks more than a tenth of a table's rows as deleted, instead of throwing MASS_DELETE_STOPPED. Default: false. */
   readonly allowMassDelete?: boolean | undefined
 }
 
 /** The options of `changes`. */
 export interface ChangesOptions extends CallOptions {
-  /** The cursor from the last answer, or the word `start` or `now`. */
+  /** The `cursor` of the last result, `now`, or `start` for all rows. Default: `start`. */
   readonly since?: string
-  /** Includes changes to child tables. */
+  /** Includes changes to child tables. Default: false. */
   readonly children?: boolean
 }
 
@@ -90,11 +90,11 @@ export interface WorkerOptions extends CallOptions {
 /** A message for the operator. If `hasToken` is true, the text contains a new token. */
 export type WorkerEvent = { readonly text: string; readonly hasToken: boolean }
 
-/** The answer of `sync`. If a report fails, its outcome contains the error. */
+/** The result of `sync`: an outcome for each report. If the report failed, its outcome contains the error. */
 export interface SyncAnswer extends AnswerOf<'sync'> {}
-/** The answer of `backfill`. `ends` lists the outcomes of the reports' backfills. */
+/** The result of `backfill`: an outcome for each report, in `ends`. */
 export interface BackfillAnswer extends AnswerOf<'backfill'> {}
-/** The answer of `reconcile`: the differences that were found in each report. */
+/** The result of `reconcile`: the differences that were found in each report, in `compared`. */
 export interface ReconcileAnswer extends AnswerOf<'reconcile'> {}
 
 /** All operations, such as `sync` and `query`, for one configuration. A call throws only a SyncError. */
@@ -162,7 +162,7 @@ export class Tidemark implements AsyncDisposable {
     })
   }
 
-  /** Iterates over the rows that changed since the cursor, once each. The answer has the cursor for the next call. */
+  /** Iterates over the rows that changed since the cursor, once each. The result has the cursor for the next call. */
   changes(reports: readonly string[], options: ChangesOptions = {}): Run<{ readonly cursor: string }, Change> {
     return this.#run(options, async (signal, tell) => {
       await using feed = await this.openChanges(reports, { ...options, signal })
@@ -173,7 +173,7 @@ export class Tidemark implements AsyncDisposable {
     })
   }
 
-  /** Opens the change feed, for large numbers of changes. */
+  /** Opens a feed that passes changes in batches instead of one by one. Use it for large numbers of changes. */
   openChanges(reports: readonly string[], options: ChangesOptions = {}): Promise<Changes> {
     const { since = 'start', children = false } = options
     return this.#call(options, async (signal) => {
@@ -194,12 +194,12 @@ export class Tidemark implements AsyncDisposable {
     return { columns, rows, warrants }
   }
 
-  /** Passes the rows to `take` until `take` returns false. Numbers are not rounded. */
+  /** Runs a statement on the published copy. Passes rows to `take` until `take` returns false. Rounds no numbers. */
   queryCells(sql: string, take: TakeRows, options: CallOptions = {}): Promise<QueryEnd> {
     return this.#call(options, (signal) => this.#reader.query(sql, take, { signal }))
   }
 
-  /** Writes the rows of a statement as Parquet to an existing file. Returns the number of rows. */
+  /** Overwrites an existing file with the statement's rows as Parquet. Returns the number of rows. */
   writeParquet(sql: string, file: string, options: CallOptions = {}): Promise<number> {
     return this.#call(options, (signal) => this.#reader.writeParquet(sql, file, signal))
   }
@@ -277,7 +277,7 @@ function instantOf(time: Time | undefined): Instant | undefined {
   throw new SyncError('USAGE_INVALID', `${String(time)} is no time`, { cure })
 }
 
-/** A double stores this many decimal digits exactly. */
+/** Longer numbers are returned as strings if a double would change their digits. */
 const EXACT_DIGITS = 15
 
 const parseExactly = (text: string): unknown =>

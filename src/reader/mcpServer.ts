@@ -10,7 +10,7 @@ import type { Reader } from './reader.ts'
 
 const ROWS_USUAL = 100
 const ROWS_MAX = 1_000
-/** A longer answer would fill the context of an assistant. */
+/** Longer answers are cut, because an assistant can read only a limited amount of text. */
 const ANSWER_CHARS_MAX = 200_000
 
 const INSTRUCTIONS = `Tables of a reporting service, read with DuckDB SQL. Begin with list_tables.
@@ -26,7 +26,6 @@ const runsSql = (name: string | undefined): string =>
 
 export function mcpServer(reader: Reader, version: string): McpServer {
   const server = new McpServer({ name: 'tidemark', version }, { instructions: INSTRUCTIONS })
-  // The reader runs one statement at a time.
   const inTurn = turns()
   const read = (statement: ReadStatement) => inTurn(() => readRows(reader, statement))
   const tool = <Input extends z.ZodType>(name: string, { description, input, sqlOf, whenEmpty }: Tool<Input>) =>

@@ -1,4 +1,4 @@
-/** The messages between a process and its reader process. The rows are sent before the answer. */
+/** The messages between a process and its reader process. The rows of a query are sent in parts, before `done`. */
 import type { SyncError } from '../errors.ts'
 import type { Cell } from '../warehouse/database/cells.ts'
 import type { LakePlace } from '../warehouse/database/lake.ts'
@@ -15,7 +15,7 @@ export interface OpenRequest {
   readonly result?: string | undefined
 }
 
-/** The end of a query: the column names, and how complete the query's reports are. */
+/** Information that follows the rows of a query: the column names, and how complete the query's reports are. */
 export interface QueryEnd {
   readonly columns: readonly string[]
   readonly warrants: readonly Warrant[]

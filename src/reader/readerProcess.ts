@@ -21,7 +21,7 @@ const MIB = 2 ** 20
 const NODE_MEMORY = 384 * MIB
 /** Added to the limit, because the kernel also counts memory that V8 reserves and does not use. */
 const RESERVED_MEMORY = 512 * MIB
-/** Nested statements need a large stack, but each stack counts toward the memory limit. */
+/** Each thread's stack is large enough for deeply nested statements. A larger one would use up the memory limit. */
 const STACK_KIB = 4_096
 /** Converting one huge value to text could otherwise use up the memory of the machine. */
 const FLAGS = ['--max-old-space-size=256']
@@ -84,7 +84,7 @@ export class ReaderProcess {
         ...env,
         serialization: 'advanced',
         stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-        // Ctrl-C on the terminal does not end a process in a process group of its own.
+        // Starts a process group of its own, so that Ctrl-C on the terminal does not end the reader process.
         detached: true,
       })
       return new ReaderProcess(folder, child)

@@ -58,7 +58,7 @@ export interface WarehouseSettings {
   readonly lake?: LakePlace | undefined
   readonly publishBy?: PublishBy | undefined
   readonly around?: AroundStatement | undefined
-  /** The old warehouse's `numberMark` during `tidemark move`. Row hashes depend on it. */
+  /** Set during `tidemark move`: the old `numberMark`, which the new warehouse adopts for its row hashes. */
   readonly movedFrom?: string | undefined
 }
 
@@ -140,7 +140,7 @@ export class Warehouse implements AsyncDisposable {
     await using opening = new AsyncDisposableStack()
     opening.defer(async () => spill?.remove())
     spill?.prepare()
-    // The next process removes a leftover file with the name of a spill folder.
+    // A later process removes a leftover file, because its name begins like that of a spill folder.
     if (lake === undefined && spill !== undefined) await makeFile(path, `${spill.own}.new`, options)
     const database = opening.use(await (lake === undefined ? openFile(path, options) : openLake(lake, options)))
     const isAlone = !database.isShared
@@ -175,7 +175,7 @@ export class Warehouse implements AsyncDisposable {
 
   async #loadAlone(known: Omit<LoadPlace, 'database' | 'discovered'>, input: LoadInput): Promise<LoadResult> {
     const discovered = this.#discovered ?? (await discoveredColumns(this.#database))
-    // If `load` throws, new columns may have been committed nevertheless.
+    // The next load reads the columns again if this load throws, because new columns may have been committed.
     this.#discovered = undefined
     const place = { ...known, database: this.#database, discovered }
     const bytes = stagedBytes(input.segment)
@@ -190,7 +190,7 @@ export class Warehouse implements AsyncDisposable {
 
   /** Returns the run's right to commit. Earlier runs of the same kind and report lose their right. */
   takeFence(ask: FenceRequest): Promise<Fence> {
-    // The run's first commit writes the fence.
+    // The run's first commit stores the fence, so that no other transaction is needed.
     if (!this.#database.isShared && ask.kind === 'incremental') return this.#fences.take(this.#database, ask)
     return this.#database.transaction(async (sql) => {
       const fence = await this.#fences.take(sql, ask)
@@ -208,12 +208,12 @@ export class Warehouse implements AsyncDisposable {
   async recordRun(run: RunRecord): Promise<void> {
     this.#begun.delete(run.runId)
     await this.#database.transaction(async (sql) => {
-      // Another process may have taken over the run while this process was frozen.
+      // If another process took over the run while this process was frozen, that process's record is kept.
       if (!this.#database.isShared || !(await isTakenOver(sql, run))) await recordRun(sql, run)
     })
   }
 
-  /** This can rename columns, because a history reserves some names. */
+  /** Stores the states of reports. Turning a history on can rename columns, because the history needs their names. */
   async recordReportStates(states: readonly ReportStateRow[]): Promise<void> {
     const recorded = JSON.stringify(states, (field, value: unknown) => (field === 'now' ? undefined : value))
     if (recorded === this.#lastReportStates && !this.#database.isShared) return
@@ -242,7 +242,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#database.transaction((sql) => recordPause(sql, pause, now))
   }
 
-  /** `onlyRefused` keeps pauses that an operator set. */
+  /** With `onlyRefused`, pauses that an operator set stay. */
   resume(reports: readonly ReportName[], which: { readonly onlyRefused?: boolean } = {}) {
     return this.#database.transaction((sql) => clearPauses(sql, reports, which))
   }
@@ -286,7 +286,7 @@ export class Warehouse implements AsyncDisposable {
   }
 
   publish(to: string): Promise<PublishResult> {
-    // Readers open the lake itself.
+    // Readers open the lake itself, so it needs no copy.
     if (this.#database.isShared) return Promise.resolve({ path: this.#database.path, replaced: false })
     return this.#afterOtherLoads(() => publish(this.#database, to, this.#open.publishBy))
   }
@@ -305,7 +305,7 @@ export class Warehouse implements AsyncDisposable {
     return moveInto(this.#database, onTable)
   }
 
-  /** If this returns false, the warehouse must be opened again. */
+  /** Returns false if the warehouse does not answer or must be opened again. */
   answers(): Promise<boolean> {
     return this.#database.rows('SELECT 1').then(
       () => !this.#database.isOutdated,

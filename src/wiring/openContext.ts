@@ -30,7 +30,7 @@ export async function openContext(config: Config, { clock, signal, log, observe 
   await using opening = new AsyncDisposableStack()
   const client = opening.use(clientOf(config, { clock, log, observe }))
   const warehouse = opening.use(await openUnlocked(config, { clock, signal }))
-  // Other processes may have files in the staging folder.
+  // A shared staging folder is kept, because other processes may have files there.
   if (!sharesStaging(config)) opening.defer(() => rm(config.staging, { recursive: true, force: true }))
   opening.use(onAbort(signal, () => warehouse.interrupt()))
   signal.throwIfAborted()
@@ -135,7 +135,7 @@ export async function openWarehouse(config: Config, { isShared = sharesStaging(c
 }
 
 const StoredPause = z.object({
-  /** A hash of the client that must wait. Other clients ignore the pause. */
+  /** A hash of the client's identity. Clients with another identity ignore the pause. */
   of: z.string(),
   fromMs: z.number(),
   untilMs: z.number(),
@@ -150,7 +150,7 @@ function pausesInFile(warehouse: string, identity: string, clock: Pick<Clock, 'n
     if (!kept.success || kept.data.of !== of) return 0
     const { fromMs, untilMs } = kept.data
     const now = clock.now()
-    // A pause that begins in the future shows that the clock was set back.
+    // If the pause begins in the future, the clock was set back. The pause is then ignored.
     return now < fromMillis(fromMs) ? 0 : Math.max(0, millisBetween(now, fromMillis(untilMs)))
   }
   return {

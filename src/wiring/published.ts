@@ -51,7 +51,7 @@ export async function openNewest(config: Config): Promise<Newest | undefined> {
   } catch (error) {
     const { code, data } = asSyncError(error)
     if (isLake && data['isAbsent'] !== true) throw error
-    // This user may have access to the copy, but not to the warehouse.
+    // A user without access to the warehouse may have access to the copy, so the copy is opened instead.
     const isUnavailable = code === 'WAREHOUSE_MISSING' && (isLake || existsSync(config.published))
     if (!isUnavailable && code !== 'WAREHOUSE_LOCKED') throw error
   }
@@ -60,7 +60,7 @@ export async function openNewest(config: Config): Promise<Newest | undefined> {
   return { database: await openPublished(config), file: 'published' }
 }
 
-/** Returns undefined before the first publication. */
+/** Reads what has changed in each report since its cursor. Returns undefined before the first publication. */
 export async function readNewData(config: Config, warehouse: Pick<Sql, 'rows'>, since: NewDataRequest) {
   if (config.lake !== undefined) return newDataSince(warehouse, since)
   if (!isThere(config.published)) return undefined

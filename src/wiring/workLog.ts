@@ -8,7 +8,7 @@ import { type Facts, measure, type Observe } from '../observe.ts'
 const LEVELS: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error', 'silent']
 const LOG_LEVEL = 'TIDEMARK_LOG_LEVEL'
 
-/** Throws CONFIG_INVALID for an unknown level. */
+/** Returns TIDEMARK_LOG_LEVEL, or `otherwise` if it is not set. Throws CONFIG_INVALID for an unknown level. */
 export function logLevelOf(env: NodeJS.ProcessEnv, otherwise: LogLevel): LogLevel {
   const given = env[LOG_LEVEL]?.trim()
   if (given === undefined || given === '') return otherwise

@@ -9,7 +9,10 @@ import type { Database } from '../database/duckdb.ts'
 import { onlyRow, type Sql, type WithNulls, withoutNulls, text, time } from '../database/sql.ts'
 import type { Fence, Fences } from './fences.ts'
 
-/** `pending`: not begun, or stopped. `failed`: some windows failed. A new request for the range reads those again. */
+/**
+ * `pending`: not begun, or stopped. `failed`: some windows failed. A new request for the range reads failed windows
+ * again.
+ */
 export type BackfillState = 'pending' | 'running' | 'done' | 'failed' | 'cancelled'
 
 /** A range of modification times. */
@@ -75,7 +78,7 @@ const cancellableSql = (id: string): string => `
   FROM tidemark.backfills LEFT JOIN (FROM tidemark.fences WHERE kind = 'backfill') USING (report)
   WHERE backfill_id = ${text(id)} AND state IN ('pending', 'running', 'failed')`
 
-/** Throws FENCED if the backfill was cancelled. Call this in the transaction of the window's last load. */
+/** Marks a window as done, in the transaction of its last load. Throws FENCED if the backfill was cancelled. */
 export async function completeWindow(sql: Sql, window: CompletedWindow, loadId: number): Promise<void> {
   const { backfillId, number, rows, pages } = window
   const id = text(backfillId)
@@ -138,7 +141,7 @@ export class BackfillBooks {
     return rows.map(withoutNulls)
   }
 
-  /** Sets the backfill to `running`. Others of the report become `pending`: their processes have died. */
+  /** Sets the backfill to `running`, and others that dead processes left running to `pending`. */
   start(backfillId: string, fence: Fence | undefined, now: Instant): Promise<void> {
     return this.#fences.transact(this.#database, fence, async (sql) => {
       const id = text(backfillId)
@@ -177,7 +180,7 @@ export class BackfillBooks {
     })
   }
 
-  /** Later commits of the backfill fail. Returns undefined if the backfill has already ended. */
+  /** Cancels the backfill: later commits throw FENCED. Returns undefined if the backfill has already ended. */
   cancel(backfillId: string, now: Instant, why: NonNullable<RunRecord['error']>): Promise<ReportName | undefined> {
     return this.#database.transaction(async (sql) => {
       const [book] = await sql.rows<CancellableBook>(cancellableSql(backfillId))

@@ -4,16 +4,16 @@ import type { Instant } from '../../instant.ts'
 import { READ_UP_TO } from '../../plan/marks.ts'
 import { type Sql, type WithNulls, withoutNulls, text } from '../database/sql.ts'
 
-/** Advice to raise `overlap` counts the late rows of this many days. */
+/** The advice to raise `overlap` depends on the late rows of this many days. */
 export const LATE_DAYS = 30
 
-/** Returns a SQL condition. The query must join `tidemark.report_states` as `s`. */
+/** Returns SQL that is true for a configured currency. The query must join `tidemark.report_states` as `s`. */
 export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR list_contains(s.scopes, ${scope}))`
 
 /** SQL that is true for a mark `m` if all rows up to this mark were read. */
 export const IS_READ_UP_TO = `m.mark IN (${READ_UP_TO.map(text).join(', ')})`
 
-/** SQL for each report's mark: the oldest of its currencies, if all were read, or the newest of its audit trails. */
+/** SQL for each report's mark: the oldest of its currencies (NULL if one is unread), or the newest audit trail's. */
 export const REPORT_MARKS = `
   SELECT m.report, CASE WHEN bool_or(m.mark = 'since') THEN max(m.value)
     WHEN count(*) >= coalesce(any_value(len(s.scopes)), 0) THEN min(m.value) END AS mark

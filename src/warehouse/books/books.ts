@@ -37,7 +37,7 @@ export interface RunRecord extends RunCounts {
   readonly error?: { readonly code: string; readonly message: string; readonly cure: string }
 }
 
-/** Returns the prefix that marks numbers staged as text. Example: `~5f0c…9b~`. */
+/** Returns the warehouse's prefix for numbers: files contain 0.1 as the string `~5f0c…9b~0.1`, to keep all digits. */
 export async function readNumberMark(sql: Sql): Promise<string> {
   const [known] = await sql.rows<{ value: string }>(`SELECT value FROM tidemark.settings WHERE name = 'number_mark'`)
   if (known !== undefined) return known.value
@@ -45,7 +45,7 @@ export async function readNumberMark(sql: Sql): Promise<string> {
   return readNumberMark(sql)
 }
 
-/** Returns the scope's mark and the window that set it. */
+/** Returns the high-water mark of a scope, such as a currency, with the end of its window and the start of its run. */
 export async function lastWindowOf(sql: Sql, report: string, scope: string): Promise<LastWindow> {
   const isHere = `report = ${text(report)} AND scope = ${text(scope)}`
   const [row] = await sql.cachedRows<{ mark: Instant; loadId: number; updatedAt: Instant }>(`
@@ -128,7 +128,7 @@ export interface ReportStateRow {
   readonly offReason: string | undefined
   /** The configured currencies. Undefined means every scope. */
   readonly scopes?: readonly string[] | undefined
-  /** True if requests have filters, so a missing row may still exist. */
+  /** True if requests have filters. The absence of a row does not prove a deletion then. */
   readonly isFiltered?: boolean
   readonly history?: { readonly on: boolean; readonly now: Instant }
 }

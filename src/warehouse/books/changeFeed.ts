@@ -26,7 +26,7 @@ function feedTables(table: ReportTable): FeedTable[] {
 function tableFeedSql({ name: table, report, key }: FeedTable): string {
   const ofRemoved = key.map((column, n) => `json_extract_string(b.key, '$[${n}]')::${column.type}`)
   const isSame = key.map((column, n) => `t.${name(column.name)} = ${ofRemoved[n]}`).join(' AND ')
-  // `before` selects the version that each row had at the cursor.
+  // `before` contains rows that existed at the cursor and were replaced later.
   return `
     CREATE OR REPLACE MACRO changes.${name(table)}(since) AS TABLE
     WITH c AS (SELECT tidemark.load_of_cursor(${text(report)}, since) AS load),
@@ -78,7 +78,7 @@ export async function checkCursor(sql: Pick<Sql, 'rows'>, cursor: Cursor, report
 
 /** Invalidates the report's cursors, because stored rows have changed without a load. */
 export async function restartFeed(sql: Sql, report: ReportName, reason: string): Promise<void> {
-  // This load has no rows. Cursors need its number.
+  // Inserts an empty load, so that new cursors have a higher number than the invalid ones.
   await sql.run(`
     INSERT INTO tidemark.loads
     SELECT coalesce(max(load_id), 0) + 1, ${text(reason)}, ${text(report)}, now(), 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0

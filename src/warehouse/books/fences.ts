@@ -35,7 +35,7 @@ export class Fences {
   /** Returns a new fence. Earlier runs of this report and kind can no longer commit. */
   async take(sql: Sql, { report, kind, holder }: FenceRequest): Promise<Fence> {
     const place = placeOf({ report, kind })
-    // `#newest` has entries only if no other process writes.
+    // If `#newest` has an entry, no other process writes, so the stored fence is not read.
     const stored = this.#newest.has(place) ? undefined : await readNewest(sql, { report, kind })
     const epoch = Math.max(stored?.epoch ?? 0, this.#newest.get(place)?.epoch ?? 0) + 1
     // Another process may continue a backfill or reconcile, so its fence is stored at once.

@@ -20,10 +20,10 @@ const MIGRATIONS = readdirSync(FOLDER)
 const COMPRESSED: Readonly<Record<string, string>> = { _payload: 'zstd', _child_key: 'uncompressed' }
 
 export const LAYOUT = MIGRATIONS.length
-/** The layout of a warehouse that `tidemark move` has not filled. Older versions reject it. */
+/** The layout number of a warehouse that `tidemark move` has not filled yet. Older versions reject this number. */
 export const UNFILLED = 1_000_000
 
-/** Returns the layout before the migration, or 0 without tables. */
+/** Applies the missing migrations. Returns the earlier layout number, or 0 if there were no tables. */
 export async function migrate(sql: Sql, path: string, movedFrom?: string): Promise<number> {
   const version = await knownLayout(sql, path, movedFrom)
   const migrations = await Promise.all(MIGRATIONS.map((file) => readFile(new URL(file, FOLDER), 'utf8')))
@@ -63,7 +63,7 @@ async function correctComments(sql: Sql, migrations: readonly string[]): Promise
   if (wrong.length > 0) await sql.run(wrong.join('\n'))
 }
 
-/** Returns the layout, or 0 without tables. Throws if this program can't use the warehouse. */
+/** Returns the layout number, or 0 if there are no tables. Throws if this program can't use the warehouse. */
 export async function knownLayout(sql: Pick<Sql, 'rows'>, path: string, movedFrom?: string): Promise<number> {
   const [books] = await sql.rows(
     `SELECT 1 FROM duckdb_tables() WHERE schema_name = 'tidemark' AND table_name = 'layout'`,

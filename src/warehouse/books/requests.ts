@@ -13,7 +13,7 @@ export async function recordRequests(sql: Sql, entries: readonly RequestEntry[],
 const MEASURED_DAYS = 7
 const REQUESTS_ASSUMED = 2
 
-/** Returns recent requests per report. Only `changes` ignores the run with the most changes, which is not typical. */
+/** Returns recent requests per report. The run with the most changes is not typical and not part of `changes`. */
 export function requestUse(sql: Pick<Sql, 'rows'>, at?: Instant): Promise<RequestUse[]> {
   const since = (days: number) => `${at === undefined ? 'now()' : time(at)} - INTERVAL ${days} DAYS`
   return sql.rows<RequestUse>(`

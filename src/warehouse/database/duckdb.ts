@@ -28,9 +28,9 @@ import { takeTurn } from './turn.ts'
 
 export interface DatabaseOptions extends FileOptions {
   readonly around?: AroundStatement | undefined
-  /** Set if other processes write too. Messages then contain this name. */
+  /** The database's name in messages. Set if other processes write too. */
   readonly shared?: string
-  /** The lake in which processes take turns to commit (turn.ts). */
+  /** The lake whose writers commit one at a time (turn.ts). If undefined, a commit needs no lock. */
   readonly turnsOf?: string | undefined
 }
 
@@ -317,7 +317,7 @@ export class Database implements Sql, AsyncDisposable {
   }
 }
 
-/** The driver would keep only one of several unnamed fields of a struct. */
+/** The driver loses all but one of several unnamed fields of a struct, so such values are refused. */
 const hasUnnamedFields = (type: NestedType | undefined): boolean =>
   type !== undefined &&
   ((type.entryNames?.filter((each) => each === '').length ?? 0) > 1 ||

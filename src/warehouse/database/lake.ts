@@ -178,7 +178,7 @@ function otherFormat(lake: string, format: string, known: string): SyncError {
   })
 }
 
-/** Copies the catalogue, then upgrades it. Returns the copy's path or schema, or undefined without an upgrade. */
+/** Copies the catalogue, then upgrades it. Returns the copy's path or schema, or undefined if no upgrade is needed. */
 export async function upgradeLake(
   place: LakePlace,
   options: DatabaseOptions,

@@ -18,7 +18,7 @@ export class QueryCache {
   /** Drops results that the statement makes outdated. Call this before each statement. */
   before(sql: string): void {
     if (/^\s*SELECT\b[^;]*$/i.test(sql)) return
-    // Results cached within a transaction may be wrong after its ROLLBACK.
+    // Drops results of all tables written since BEGIN, because results cached before a ROLLBACK are wrong after it.
     for (const table of tablesIn(sql)) this.#writtenSinceBegin.add(table)
     for (const [query, { tables }] of this.#results)
       if ([...tables].some((table) => this.#writtenSinceBegin.has(table))) this.#results.delete(query)

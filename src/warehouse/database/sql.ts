@@ -25,7 +25,7 @@ export const withoutNulls = <T extends object>(row: WithNulls<T>): T =>
 
 export const name = (identifier: string): string => `"${identifier.replaceAll('"', '""')}"`
 
-/** Returns a string literal. A NUL character would end the statement. */
+/** Returns a string literal. Replaces NUL characters, because they would end the statement. */
 export const text = (value: string): string => {
   const quoted = `'${value.replaceAll("'", "''")}'`
   return quoted.includes('\0') ? `(${quoted.replaceAll('\0', `' || chr(0) || '`)})` : quoted

@@ -11,15 +11,15 @@ const SMALL_FILE_BYTES = 32 * 2 ** 20
 const SMALL_FILES_MAX = 10
 /** A file is rewritten if this fraction of its rows is deleted. */
 const DELETED_PART_MAX = 0.5
-/** The next upkeep continues where one of these limits stopped this one. */
+/** The limits of one upkeep. The next upkeep does the remaining work. */
 const REWRITTEN_BYTES_MAX = 256 * 2 ** 20
 const MERGED_FILES_MAX = 10
 const EXPIRED_SNAPSHOTS_MAX = 5_000
 const REMOVED_FILES_MAX = 1_000
 const UPKEEP_MS_MAX = 10 * MINUTE_MS
-/** Time between the starts of two upkeeps, because a killed worker records no end. */
+/** Time between the starts of two upkeeps. A killed worker records no end, so ends are not used. */
 const UPKEEP_EVERY_MS = 50 * MINUTE_MS
-/** Running statements may still read files that no snapshot needs. */
+/** Files without a snapshot are kept this long, because running statements may still read them. */
 const UNUSED_KEPT_MS = DAY_MS
 
 /** How many files, snapshots and catalogue rows a lake has, and the total size of its files. */
@@ -100,7 +100,7 @@ async function run(sql: Sql, [name, query, table]: Step): Promise<boolean> {
   return tables?.drops === true
 }
 
-/** Rewriting a file with such deletions would double rows of older snapshots (duckdb/ducklake#1406). */
+/** If the catalogue lists deleted rows, a rewrite would double rows in older snapshots (duckdb/ducklake#1406). */
 async function hasInlinedDeletions(sql: Sql, table: number): Promise<boolean> {
   const count = sql.rows<{ n: number }>(`SELECT count(*) AS n FROM ${IN}inlined_delete_${table}`)
   // DuckLake creates this table only when it stores the first deletion.
@@ -176,7 +176,7 @@ async function stepsOfTables(sql: Sql): Promise<Step[]> {
     ORDER BY small DESC`)
   return tables.flatMap(({ id, small, ...table }): Step[] => {
     const [name, schema] = [text(table.name), text(table.schema)]
-    // DuckLake does not merge files with deleted rows. The factor avoids a rounding error.
+    // Files with deleted rows are rewritten first: DuckLake does not merge them. 0.999 allows for rounding errors.
     const rewritten = `
       SELECT ${text(`${name}, schema => ${schema}, delete_threshold => `)} || min(deleted) * 0.999 AS args FROM (
         SELECT deleted, sum(bytes) OVER (ORDER BY deleted DESC) - bytes AS others FROM (${FILES}) WHERE table_id = ${id} AND deleted > 0)

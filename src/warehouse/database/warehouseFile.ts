@@ -68,11 +68,10 @@ export function spillFolderOf(warehouse: string, isMove = false) {
   const own = prefix + randomUUID()
   return {
     own,
-    /** Prevents DuckDB from creating a folder that others can enter, while it replays a log. */
+    /** Creates the folder, because DuckDB would create one that other users can enter when it replays a log. */
     prepare: (): void => attempt(() => makePrivateFolder(own), undefined),
     create: async ({ isAlone }: { readonly isAlone: boolean }): Promise<void> => {
-      // In a lake, a folder older than a day belongs to a dead process.
-      // While DuckDB opened the file, it may have written to `own` already.
+      // Keeps `own`, where DuckDB may have written already. In a lake, newer folders may belong to living processes.
       await removeLeftovers(prefix, isAlone ? Infinity : toMillis(systemClock.now()) - DAY_MS, own)
       makePrivateFolder(own)
     },

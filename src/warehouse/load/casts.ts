@@ -53,7 +53,7 @@ function plainNumberOf(n: string): string {
     WHEN abs(${power}) <= ${EXPONENT_MAX} THEN ${shifted} END`
 }
 
-/** A cast to 38 digits is a hundred times slower than one to 18. */
+/** Casts the two halves of a decimal to 18 digits, because a cast to 38 digits is a hundred times slower. */
 const decimalOf = (value: string): string => {
   const whole = `try_cast(split_part(${value}, '.', 1) AS BIGINT)::DECIMAL(38,9)`
   const sign = `CASE WHEN starts_with(${value}, '-') THEN '-' ELSE '' END`
@@ -105,7 +105,7 @@ const DOUBLE_CHARS = 15
 
 export const unmarkedText = (value: string, numberMark: string): string => `replace(${value}, ${text(numberMark)}, '')`
 
-/** Returns SQL that tests one character, because JSON functions need more memory. */
+/** Returns SQL that is true for arrays and objects. Tests one character, because JSON functions need more memory. */
 export const isNestedSql = (json: string): string => `left((${json})::VARCHAR, 1) IN ('{', '[')`
 
 /** Returns SQL that makes marked strings numbers. Example: `"<numberMark>0.1"` becomes `0.1`. */

@@ -15,7 +15,7 @@ interface ChildMerge extends Merging, CarriedCollection {
   readonly childColumns: readonly DiscoveredColumn[]
 }
 
-/** Above this many bytes, each collection has its own statements. */
+/** If the collections have more bytes, each collection has its own statements, which saves memory. */
 const SHARED_BYTES_MAX = 8 * 2 ** 20
 
 /** Writes the child rows of the rows in the table `win`, and returns their number. */

@@ -29,7 +29,7 @@ export interface CountState {
   readonly acceptedDifference: number
   /** How many comparisons in a row found an unexplained difference. */
   readonly failures: number
-  /** Why count comparisons are paused for a day. */
+  /** Why count comparisons are paused for a day. Undefined if they are not paused. */
   readonly stopped: string | undefined
 }
 
@@ -46,7 +46,7 @@ async function countedCreations(sql: Sql, place: CountPlace, { recent, until }: 
     FROM (SELECT ${storedKeySql(place)} AS key FROM ${heldSql(place)}
       AND ${storedKeySql(place)} NOT IN (SELECT ${name(keyColumn(place.report))}::VARCHAR FROM gone_keys)) t
     LEFT JOIN (FROM tidemark.creations WHERE ${placeSql(place)}) c USING (key) GROUP BY ALL`)
-  // Every counted row was created before `until`.
+  // Rows created after `until` are not counted, so ranges end at `until`.
   return rows.map((row) => ({
     since: row.since === null ? undefined : (Math.min(row.since, until) as Instant),
     until: Math.min(row.until ?? until, until) as Instant,
@@ -64,7 +64,7 @@ async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys
   const missing: string[] = []
   for (let from = 0; from < all.length; from += KEYS_AT_ONCE) {
     const some = all.slice(from, from + KEYS_AT_ONCE)
-    // If two ranges overlap, stores the overlap, otherwise the newer range.
+    // Stores the overlap of the stored and the new range. If they do not overlap, stores the new range.
     await sql.run(`
       ${keysSql(place, some)}
       CREATE OR REPLACE TEMP TABLE noted AS

@@ -32,7 +32,7 @@ export class FieldSql {
     const found = this.#discovered.map(({ field, ...column }) => ({ ...column, sources: [field] }))
     return [...table.fields, ...found].flatMap((column): StagedColumn[] => {
       const sources = column.sources.flatMap((source) => this.#catalog.field(source) ?? [])
-      // A key column that no field fills is NULL, because later statements use all key columns.
+      // Later statements use all key columns, so a key column that no field fills is NULL.
       if (sources.length === 0 && table.key.includes(column.name) && column.sources.length > 0) {
         return [{ name: column.name, value: `NULL::${column.type}`, carried: 'false' }]
       }

@@ -1,4 +1,4 @@
-/** Builds SQL that reads the items in files of src/staging/itemLines.ts. */
+/** Builds SQL that reads collection items from the files that src/staging/itemLines.ts has written. */
 import { has, Kind, NESTED, only, TEXTS } from '../../plan/kinds.ts'
 import { ITEM_FIELDS_MAX, NO_VALUE } from '../../plan/stagedNames.ts'
 import type { CatalogField } from '../../staging/catalog.ts'
@@ -32,7 +32,7 @@ export function itemText(field: CatalogField, alias: string): string {
   return `CASE WHEN starts_with(${value}, '"') THEN json_extract_string(${value}, '$') ELSE ${value} END`
 }
 
-/** Returns SQL that is false for text that looks like an array or object. */
+/** Returns SQL that is true for arrays and objects, but false for text that looks like them. */
 export function itemIsNested(field: CatalogField, alias: string): string {
   if (!has(field.kinds, NESTED)) return 'false'
   const type = `json_type(${alias}.sent, ${pointer(field.name)})`

@@ -172,7 +172,7 @@ async function mayBeAllNew(sql: Sql, load: Reading): Promise<boolean> {
   return others.length === 0
 }
 
-/** Loads that compare or count rows must stage them first. */
+/** Returns false for loads that must stage their rows, because they compare or count rows. */
 function onlyWrites({ input, report: { deletedFlag: flag }, segment }: Reading): boolean {
   const { kind, previousRead, gone = [], followers = [] } = input
   if (kind === 'audit' || kind === 'reconcile' || kind === 'retry' || previousRead !== undefined) return false
@@ -180,7 +180,7 @@ function onlyWrites({ input, report: { deletedFlag: flag }, segment }: Reading):
   return flag === undefined || segment.catalog.shapes.every((shape) => shape.includes(flag))
 }
 
-/** Inserts rows without staging, which takes half the time. */
+/** Inserts rows directly, in half the time of staging and merging. */
 async function insertNew(sql: Sql, load: Reading & { readonly loadId: number }): Promise<LoadCounts> {
   const { table, segment, loadId } = load
   const target = `main.${name(table.name)}`
@@ -188,7 +188,7 @@ async function insertNew(sql: Sql, load: Reading & { readonly loadId: number }):
   const insert = async () => {
     const { columns, sql: rows } = await readRows(sql, load)
     const fitting = `(${rows}) s WHERE s."~reason" IS NULL AND s."~misfits" IS NULL`
-    // Without keys in `gone`, the table `gone_keys` does not exist.
+    // The SQL must not read `gone_keys`, because this table exists only if `gone` has keys.
     const noneGone = { ...load, input: { ...load.input, gone: undefined } }
     await sql.rowsInOrder(insertRowsSql(noneGone, { columns, rows: fitting }))
     return sql.rows<{ keys: number; held: number; deleted: number }>(`
@@ -228,7 +228,7 @@ async function recordChangedRecords(sql: Sql, { input, report, staged }: Writing
   // In `changes` and `retry` loads, all rows count as changed.
   const requestsChanged = input.kind === 'changes' || input.kind === 'retry'
   const isRead = requestsChanged ? 'true' : 's.rowid IN (SELECT sid FROM win)'
-  // If the trail was read after this row, the service's clock was set back.
+  // If the trail was read after this row was observed, the service's clock was set back, so the trail is due again.
   const isDueAgain = `n.changed OR f.asked_at > n.seen_at + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
   for (const follower of input.followers ?? []) {
     const settle = report.newerBy.length === 0 ? '' : ` + INTERVAL ${follower.settleMs} MILLISECONDS`

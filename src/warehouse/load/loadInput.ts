@@ -58,7 +58,7 @@ interface AnyLoad {
   readonly segment?: Segment | undefined
   /** Default: `NO_RULES`. */
   readonly rules?: LoadRules | undefined
-  /** The service's time. Rows observed later mean that its clock was set back. */
+  /** The service's time. A stored row that was observed later shows that the service's clock was set back. */
   readonly serviceNow?: Instant | undefined
   readonly requests?: readonly RequestEntry[] | undefined
   readonly closes?: readonly ClosedWindow[]
@@ -69,7 +69,7 @@ interface AnyLoad {
   readonly followers?: readonly Follower[] | undefined
   /** The range that earlier windows have read. New rows in this range are late. */
   readonly previousRead?: PreviousRead | undefined
-  /** After a count comparison, all new rows are at least this late. */
+  /** Set if a count comparison found the rows: new rows of the load are at least this late. */
   readonly lateMs?: number | undefined
   /** The backfill window that this load completes. Set only for the window's last load. */
   readonly completes?: CompletedWindow | undefined
@@ -138,6 +138,6 @@ export interface LoadPlace {
   readonly discovered: ReadonlyMap<string, readonly DiscoveredColumn[]>
   readonly beforeWriting?: (sql: Sql) => Promise<void>
   readonly fences: Fences
-  /** The run's start, if the run has not committed anything yet. */
+  /** The record of the run. Undefined once the run has committed something. */
   readonly begun?: RunRecord | undefined
 }

@@ -74,10 +74,10 @@ async function extraSql(sql: Sql, load: Merging, target: string): Promise<string
 const PARSED_BYTES = 16 * 2 ** 20
 const LONG_ROW_BYTES = PARSED_BYTES / 2_048
 
-/** NULL is the only key of a long row. */
+/** Lists the keys of short rows. For long rows, lists only NULL. */
 const KEYS_OF_SHORT = `CASE WHEN strlen(t._extra) < ${LONG_ROW_BYTES} THEN json_keys(t._extra) ELSE [NULL] END`
 
-/** Reads long rows in several queries, to save memory. */
+/** Reads the keys of long rows in several queries, to save memory. */
 async function missingExtraFields(sql: Sql, { input }: Merging, target: string): Promise<Set<string>> {
   const shapes = input.segment?.catalog.shapes ?? []
   const replaced = `win w JOIN staged s ON s.rowid = w.sid JOIN ${target} t ON t.rowid = w.replaced WHERE strlen(t._extra)`
@@ -122,7 +122,7 @@ function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumn
   // The earliest time when the stored row can have been requested.
   const askedAt = `greatest(l.asked_at, t._observed_at - INTERVAL ${HEAD_MS_MAX} MILLISECONDS)`
   const stored = { alias: 't', observedAt: 't._observed_at', askedAt, columns: tableColumns }
-  // A stored row observed in the future means that the service's clock was set back.
+  // A row observed in the future was stored before the service's clock was set back, so it does not count as newer.
   const isAhead = (byMs: number) =>
     serviceNow === undefined ? 'false' : `t._observed_at > ${time(plusMs(serviceNow, CLOCK_GRAIN_MS + byMs))}`
   return `CASE
@@ -152,7 +152,7 @@ function isProvenGoneSql(table: ReportTable, stamp: string, staysDeleted: string
     OR (${staysDeleted} AND (${key}) IN (SELECT (${keys}) FROM gone_keys g)), false)`
 }
 
-/** Returns SQL that fills `gone_keys`. A NULL `~stamp` matches all versions, infinity none. */
+/** Returns SQL that fills `gone_keys`. A NULL `~stamp` means all versions of the key, infinity means none. */
 export function goneKeysSql({ key, fields, asked }: ReportTable, goneKeys: GoneKeys): string {
   const columns = key.map((column) => {
     const fromRequest = asked.find((each) => each.name === column)
@@ -215,7 +215,7 @@ export function insertRowsSql(load: Loading & { readonly loadId: number }, inser
     ${replaced === undefined ? '' : `LEFT JOIN ${replaced.target} t ON t.rowid = w.replaced`}`
 }
 
-/** NULL for rows that are not late. Undefined if late rows are not counted. */
+/** Returns SQL for the modification time of late rows, NULL for others. Undefined if late rows are not counted. */
 function lateStampSql({ report, staged, tableColumns, input: { previousRead } }: Merging): string | undefined {
   const sent = stampSql(report, 's', columnNames(staged.columns))
   if (previousRead === undefined || sent === undefined) return undefined

@@ -37,7 +37,7 @@ export function quietLoads({ database, fences, begun }: QuietParts) {
     await recordRequests(sql, requests, latest(...loads.map(({ serviceNow, now }) => serviceNow ?? now)))
   }
   return {
-    /** Returns undefined if the load must be committed now. */
+    /** Keeps a load without rows for the next commit. Returns undefined if the load must be committed now. */
     add: (input: LoadInput): LoadResult | undefined => {
       const run = begun.get(input.runId)
       if (run === undefined || !isQuiet(input) || !fences.isNewest(input.fence)) return undefined

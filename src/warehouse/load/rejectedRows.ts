@@ -158,7 +158,7 @@ export type Dismissal =
   /** If `keys` is undefined, all rejected rows of the report are dismissed. */
   { readonly report: string; readonly keys: readonly string[] | undefined } | { readonly lastSeenBefore: Instant }
 
-/** Dismisses rejected rows and returns their number. A dismissal by age sets `dismissed_at` to `observed_at`. */
+/** Dismisses rejected rows and returns their number. Rows dismissed by age are listed again if they are sent again. */
 export async function dismissRejected(sql: Sql, dismissal: Dismissal, now: Instant): Promise<number> {
   if ((await reportsWithRejected(sql)).every(({ listed }) => listed === 0)) return 0
   const isOld = 'lastSeenBefore' in dismissal

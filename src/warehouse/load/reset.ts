@@ -39,7 +39,7 @@ export async function resetReport(sql: Sql, request: ResetRequest): Promise<numb
     for (const table of tables) await sql.run(`DELETE FROM ${table} WHERE true`)
     for (const table of BOOKS_OF_ROWS.split(' ')) await sql.run(`DELETE FROM tidemark.${table} ${ofReport}`)
   } else {
-    // A row without a fingerprint counts as unread. Audit trails are replaced anyway.
+    // A row without a fingerprint counts as unread. Audit trails need none, because reading them replaces them.
     if (report.perRecord === undefined)
       for (const table of tables) await sql.run(`UPDATE ${table} SET _row_hash = NULL`)
     await sql.run(`

@@ -114,7 +114,6 @@ function rereadSql(reading: ColumnReading, place: string, reread: string): strin
     WHERE sent IS NOT NULL AND (was_null OR stays OR is_in_json)`
 }
 
-/** Reads the original JSON if possible, otherwise the column. */
 function sentSql({ column, json, numberMark }: ColumnReading, stored: string): string {
   const at = pointer(column.field)
   // DuckDB's `->` converts decimals and very long integers to doubles.
@@ -135,7 +134,6 @@ function readingSql(sent: string, type: ColumnType) {
 
 const withoutZeros = (value: string): string => `regexp_replace(${value}, '[.]?0+$', '')`
 
-/** Times are in ISO 8601 (UTC), and decimals have no trailing zeros. */
 function storedAsJson(stored: string, type: DuckType): string {
   if (type === 'TIMESTAMPTZ')
     return `to_json(${withoutZeros(`strftime(make_timestamp(epoch_us(${stored})), '%Y-%m-%dT%H:%M:%S.%f')`)} || 'Z')::VARCHAR`
@@ -153,7 +151,7 @@ function newExtraSql({ column, numberMark }: ColumnReading, place: string, rerea
     FROM ${reread} r WHERE r.tid = t.rowid AND (r.stays OR r.is_in_json)`
 }
 
-/** Misfits without a value stay, because `exclude_payload` has removed theirs. */
+/** Misfits without a value stay, because `exclude_payload` has removed their values. */
 function replaceMisfitsSql({ table, target, column, type }: ColumnReading, isListed: string): string {
   const ofColumn = `"table" = ${text(target)} AND "column" = ${text(column.name)} AND value IS NOT NULL`
   return `

@@ -55,7 +55,7 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
   }
   const keyOf = (alias: string) => `concat_ws('/', ${names(report.key, alias)})`
   const stamp = stampSql(report, 'h')
-  // The copy may lack edits that are newer than `window.mark`.
+  // The copy may lack edits that are newer than `window.mark`, so edited rows are not compared.
   const sentStamp = stampSql(report, 's') ?? 'NULL'
   const editedSince = `coalesce(${sentStamp} > ${time(window.mark)} AND coalesce(${sentStamp} > ${stamp ?? 'NULL'}, true), false)`
   const inWindow = `BETWEEN ${time(window.since)} AND ${time(window.until)}`

@@ -6,7 +6,7 @@ import { isLocal, patchRetired } from './patchRetired.js'
 
 const [, , from = '', temporary = '', retired = ''] = process.argv
 
-// Standard input ends when the writer dies. Another process may then change the source file.
+// Standard input ends when the writer dies. The copy then stops, because another process may change the source file.
 process.stdin.on('end', () => {
   rmSync(temporary, { force: true })
   process.kill(process.pid, 'SIGKILL')

@@ -66,7 +66,7 @@ async function refusal(/** @type {FileHandle} */ source, /** @type {FileHandle} 
 
 const hasOneLink = async (/** @type {FileHandle} */ file) => (await file.stat()).nlink === 1
 
-/** The lease lasts until the file is closed. */
+/** Returns whether the kernel has granted the lease, which lasts until the file is closed. */
 async function isLeased(/** @type {FileHandle} */ file) {
   const stdio = /** @type {const} */ (['ignore', 'ignore', 'ignore'])
   const perl = spawn('perl', ['-e', LEASE_PROGRAM], {
@@ -87,7 +87,7 @@ async function patch(/** @type {FileHandle} */ source, /** @type {FileHandle} */
   const [fresh, old] = [Buffer.from(new ArrayBuffer(PIECE_BYTES)), Buffer.from(new ArrayBuffer(PIECE_BYTES))]
   let written = 0
   for (let at = HEADERS_BYTES; at < size; at += PIECE_BYTES) {
-    // Synchronous reads block other events, such as the end of the parent process.
+    // Handles events between the reads, such as the end of the parent process, because the reads are synchronous.
     await otherEvents()
     const length = Math.min(
       readSync(source.fd, fresh, 0, PIECE_BYTES, at),

@@ -18,7 +18,7 @@ import { otherSource, recordSource } from './copySource.ts'
 import { commentForReaders } from './publishComments.ts'
 
 const COPY_PROGRAM = fileURLToPath(new URL('./copyFile.js', import.meta.url))
-/** A copy fails after this time. Even a slow disk copies several gigabytes in it. */
+/** A copy that takes longer fails. In this time, even a slow disk copies several gigabytes. */
 const COPY_MS_MAX = 30 * MINUTE_MS
 const READER_MEMORY = '256MB'
 
@@ -127,7 +127,7 @@ export function copyInto(from: string, to: string, by: PublishBy = 'blocks'): Pr
     const given = [COPY_PROGRAM, from, temporary, by === 'whole' ? '' : retired]
     const { stdout } = await promisify(execFile)(process.execPath, given, { timeout: COPY_MS_MAX })
     const { damaged, keepsRetired, ...copied } = JSON.parse(stdout) as CopyReport
-    // A wrong checksum is harmless in a block that DuckDB does not use.
+    // A wrong checksum is harmless in a block that DuckDB does not use. Otherwise, `readWhole` throws.
     if (damaged.length > 0) await readWhole(temporary, { from, damaged })
     await rm(retired, { force: true })
     // Keeps the old copy. The next publication changes only some blocks of it, instead of copying the whole warehouse.

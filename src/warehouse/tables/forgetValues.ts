@@ -39,7 +39,6 @@ function scopeCondition(report: Declaration, scope: string): string {
   return `${name(first.column)}::VARCHAR = ${text(scope.replace(/:$/, ''))}`
 }
 
-/** Columns in `toText` become VARCHAR, because they must store a hash. */
 async function columnsToEmpty(
   sql: Sql,
   { table, target, now }: { table: ReportTable; target: string; now: NewlyPrivate },

@@ -155,7 +155,7 @@ export async function recordChanges(sql: Sql, place: ChangePlace, all: readonly 
   return changes
 }
 
-/** Every load reports its fields without a column, even if an earlier load reported them. */
+/** Leaves out stored changes, because every load reports its fields without a column again. */
 async function changesNotStored(sql: Sql, table: string, changes: readonly ColumnChange[]) {
   if (changes.every((change) => 'column' in change)) return changes
   const rows = await sql.rows<{ field: string; change: string }>(`
