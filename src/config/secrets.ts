@@ -100,7 +100,6 @@ async function readReceiver(config: RawConfig, place: Path, from: SecretSources)
 /** The address of a receiver without `webhook`. Slack has none, because the address is its secret. */
 const DEFAULT_ADDRESSES = { plain: undefined, slack: '', pagerduty: 'https://events.pagerduty.com/v2/enqueue' }
 
-/** Reads a secret from its variable or file. If there is a problem, adds it to `problems`, and returns undefined. */
 async function readSecret(
   { name, variable, path: setting, check, missing }: SecretSetting,
   value: unknown,

@@ -1,6 +1,6 @@
 /** How the service pages a report, learned from its responses (docs/PROOFS.md, appendix A). */
 export interface PagingProfile {
-  /** The service's number of page 1. While undefined, the number 1 is requested first. */
+  /** The page number that the service uses for the first page. While undefined, page 1 is requested first. */
   readonly firstNumber: 0 | 1 | undefined
   /** Rows on the shortest page that had a next page. */
   readonly fullPageRows: number | undefined

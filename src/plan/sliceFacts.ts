@@ -106,7 +106,7 @@ export function learnWalked(state: SliceState): PagingProfile {
   return isPaged && walk.repeats === 0 && walk.distinct > walk.firstRows ? learnFullPage(state) : state.profile
 }
 
-/** Raises `fullPageRows` if the last page is at least as long, but shorter than the longest page of this run. */
+/** Raises `fullPageRows` if the last page has that many rows, but fewer than the longest page of this run. */
 export function learnAgreed({ profile, walk }: SliceState): PagingProfile {
   const { fullPageRows = Number.POSITIVE_INFINITY, longestPageRowsOfRun } = profile
   const isOutdated = walk.lastRows >= fullPageRows && walk.lastRows < longestPageRowsOfRun

@@ -8,9 +8,7 @@ import { cutHintOf, type RowStamps, type CutHint } from './stampSample.ts'
 const SPARSE_SHARE = 0.1
 /** After each sparse slice, the next one is this many times longer, if totals show that later rows exist. */
 const SPARSE_GROWTH = 3
-/**
- * After this many overfull slices in a row, a slice is not cut if it is as short as the last good one (`#goodLength`).
- */
+/** After this many overfull slices in a row, a slice is not cut if it is as short as `#goodLength`. */
 const CROWDED_AFTER = 3
 /** After more overfull slices in a row, `shorterLength` limits the next slice, even if row times suggest more. */
 const HINTED_OVERFULL_MAX = 3

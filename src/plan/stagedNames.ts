@@ -9,7 +9,9 @@ export const ROWS_A_PAGE = 2 ** 24
 /** If the items of a collection have different ids, the ids become the keys of the child rows. */
 export const CHILD_ID_FIELD = 'id'
 
-/** The staged line of an item begins with the ordinal of its row, in this many digits. They are filled in last. */
+/**
+ * The staged line of an item begins with the ordinal of its row, in this many digits. The digits are filled in last.
+ */
 export const ORDINAL_DIGITS = 16
 
 /** At most this many fields of an item are staged as columns. Other fields are read from the item's JSON. */

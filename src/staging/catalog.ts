@@ -4,7 +4,7 @@ import type { Declaration } from '../../schema/report.ts'
 import { collectionFields } from '../../schema/tables.ts'
 import { ORDINAL_FIELD, SHAPE_FIELD } from '../plan/stagedNames.ts'
 
-/** A larger trie is emptied by `prune`. Its field names are probably ids, as in `{ "1001": …, "1002": … }`. */
+/** `prune` empties a larger trie of field names. Such names are probably ids, as in `{ "1001": …, "1002": … }`. */
 const TRIE_NODES_MAX = 20_000
 
 export interface CatalogField {

@@ -87,7 +87,7 @@ export function copySpliced(
 export class JsonBytes {
   readonly bytes: Buffer
   readonly splices: Splice[] = []
-  /** The number of escapes found so far. A value during which the number grows contains escapes. */
+  /** The number of escapes found so far. If the number grows while a value is scanned, the value has escapes. */
   escapeCount = 0
   kind: Kinds = 0
   /** The last parsed number if it is whole and has at most 15 digits, otherwise NaN. */

@@ -242,7 +242,7 @@ class PageScan {
       deletedFlag === undefined || catalog.shapes[shape]?.includes(deletedFlag) === true)
   }
 
-  /** Scans a row and adds to `keyValues`, or scans an item of a collection if `keyValues` is undefined. */
+  /** Scans a row and adds its key to `keyValues`, or scans an item of a collection if `keyValues` is undefined. */
   #members(at: number, catalog: ObjectCatalog, keyValues: RowKey[] | undefined): number {
     const json = this.#json
     const bytes = this.#bytes

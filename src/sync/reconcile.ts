@@ -81,7 +81,7 @@ async function reconcileScope(
   return { pages: reading.pagesRead, inserted, updated, found }
 }
 
-/** Returns the keys of missing rows that are older than `start`. The service still has these rows. */
+/** Returns the keys of missing rows that are older than `start`. The service has them, so they were not deleted. */
 async function keysBeforeStart({ warehouse }: SyncContext, { plan, source }: Reading): Promise<readonly string[]> {
   const { declaration, scope, config } = plan
   const absent = declaration.window.required ? await warehouse.books.absentKeys(declaration.name, scope) : []

@@ -72,7 +72,7 @@ async function rangesOf(planning: Planning, scope: string): Promise<WindowRange[
   return windowsByRows(known, rowsAWindow(total, sizes))
 }
 
-/** Counts the rows of parts. Always halves the part with the most rows. Returns undefined if there are no totals. */
+/** Counts rows, and halves the part with the most rows again and again. Undefined if there are no totals. */
 async function countParts(planning: Planning, scope: string, sizes: WindowSizes): Promise<CountedRange[] | undefined> {
   const whole = await countRows(planning, scope, planning.ask)
   if (whole === undefined) return undefined
