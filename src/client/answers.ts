@@ -76,7 +76,7 @@ export function credentialsRefused(): SyncError {
 }
 
 /** Returns the error for a response, or undefined for a usable response. */
-export function refusalOf(answer: RawAnswer, request: RequestContext): SyncError | undefined {
+export function errorOf(answer: RawAnswer, request: RequestContext): SyncError | undefined {
   const { status } = answer
   if (status === 200) return unusableBody(answer, request)
   const { report, scope } = request

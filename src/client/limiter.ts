@@ -56,28 +56,28 @@ export class Limiter {
   /** Waits for a permit to send a request. Throws RATE_LIMITED if a pause is longer than `pauseMsMax`. */
   async acquire(signal: AbortSignal, priority: Priority = 'first'): Promise<Permit> {
     for (;;) {
-      const permit = await this.#turn(signal, priority)
+      const permit = await this.#waitForPermit(signal, priority)
       const pauseMs = await this.#sharedPauseMs()
       if (pauseMs <= 0) return permit
-      this.#hold(pauseMs)
+      this.#delayRequests(pauseMs)
       permit[Symbol.dispose]()
     }
   }
 
   /** Delays all requests of this process and of processes that share its pauses. */
   pause(ms: number): void {
-    this.#hold(ms)
+    this.#delayRequests(ms)
     this.#rules.sharedPauses?.pause(ms).catch(() => undefined)
   }
 
-  async #turn(signal: AbortSignal, priority: Priority): Promise<Permit> {
+  async #waitForPermit(signal: AbortSignal, priority: Priority): Promise<Permit> {
     throwIfAborted(signal)
-    const refusal = this.#refusal()
-    if (refusal !== undefined) throw refusal
+    const error = this.#longPauseError()
+    if (error !== undefined) throw error
     const waiter: Waiter = Promise.withResolvers()
-    using _ = onAbort(signal, () => this.#leave(waiter, reasonOf(signal)))
+    using _ = onAbort(signal, () => this.#stopWaiting(waiter, reasonOf(signal)))
     this.#queue.add(waiter, priority)
-    this.#serve()
+    this.#grantPermits()
     return await waiter.promise
   }
 
@@ -94,22 +94,22 @@ export class Limiter {
     }))
   }
 
-  #hold(ms: number): void {
+  #delayRequests(ms: number): void {
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#clock.monotonicMs() + ms)
     this.#nextStartMs = Math.max(this.#nextStartMs, this.#pausedUntilMs)
-    const refusal = this.#refusal()
-    if (refusal === undefined) return
-    while (this.#queue.length > 0) this.#queue.next()?.reject(refusal)
+    const error = this.#longPauseError()
+    if (error === undefined) return
+    while (this.#queue.length > 0) this.#queue.next()?.reject(error)
     this.#cancelAlarm()
   }
 
-  #refusal(): Error | undefined {
+  #longPauseError(): Error | undefined {
     const waitMs = this.#pausedUntilMs - this.#clock.monotonicMs()
     const { pauseMsMax = Number.POSITIVE_INFINITY } = this.#rules
     return waitMs > pauseMsMax ? longPauseError(waitMs, this.#clock) : undefined
   }
 
-  #serve(): void {
+  #grantPermits(): void {
     while (this.#queue.length > 0 && this.#inFlight < this.#concurrency.limit) {
       const nowMs = this.#clock.monotonicMs()
       if (nowMs < this.#nextStartMs) return this.#wakeIn(this.#nextStartMs - nowMs)
@@ -132,12 +132,12 @@ export class Limiter {
         if (!isInFlight) return
         isInFlight = false
         this.#inFlight -= 1
-        this.#serve()
+        this.#grantPermits()
       },
     }
   }
 
-  #leave(waiter: Waiter, reason: Error): void {
+  #stopWaiting(waiter: Waiter, reason: Error): void {
     if (!this.#queue.remove(waiter)) return
     waiter.reject(reason)
     if (this.#queue.length === 0) this.#cancelAlarm()
@@ -150,7 +150,7 @@ export class Limiter {
     const wake = () => {
       if (this.#alarm !== alarm) return
       this.#alarm = undefined
-      this.#serve()
+      this.#grantPermits()
     }
     this.#clock.sleep(ms, alarm.signal).then(wake, wake)
   }

@@ -6,7 +6,7 @@ import type { Instant } from '../instant.ts'
 import { type Observe, runKind, unobserved } from '../observe.ts'
 import type { RequestEntry } from '../plan/requestBudget.ts'
 import type { Secret } from '../secret.ts'
-import { refusalOf } from './answers.ts'
+import { errorOf } from './answers.ts'
 import { linkedSignal } from './cancellation.ts'
 import { Limiter, type Permit, type Priority, type SharedPauses } from './limiter.ts'
 import { type ClientLimits, DEFAULT_LIMITS, TOKEN_ANSWER_BYTES_MAX, TOKENS_TRIED_MAX } from './limits.ts'
@@ -128,7 +128,7 @@ class Client implements AsyncDisposable {
     using linked = linkedSignal([signal, this.#closing.signal])
     const { signal: stop } = linked
     const permit = () => this.#limiter.acquire(stop, request.priority)
-    return await withRetries(() => this.#attempt(request, stop), this.#retryOptions(request.report, stop, permit))
+    return await withRetries(() => this.#readOnce(request, stop), this.#retryOptions(request.report, stop, permit))
   }
 
   async token(signal?: AbortSignal): Promise<{ expiresAt: Instant; scopes: readonly string[] | undefined }> {
@@ -183,16 +183,16 @@ class Client implements AsyncDisposable {
     this.#dependencies.onEvent?.(event)
   }
 
-  async #attempt<T>(request: ReportRequest<T>, signal: AbortSignal): Promise<Answer<T>> {
-    const answer = await this.#authorised(request, signal)
+  async #readOnce<T>(request: ReportRequest<T>, signal: AbortSignal): Promise<Answer<T>> {
+    const answer = await this.#postWithNewTokens(request, signal)
     const { report, scope, forbids } = request
     const context = { report, scope, redactor: this.#redactor }
-    const refusal = refusalOf(answer, context)
-    if (refusal !== undefined) {
+    const error = errorOf(answer, context)
+    if (error !== undefined) {
       // The stored error has no Retry-After, because each later read would start the pause again.
-      const stored = refusalOf({ ...answer, retryAfterMs: undefined }, context) ?? refusal
+      const stored = errorOf({ ...answer, retryAfterMs: undefined }, context) ?? error
       if (answer.status === 401 || (answer.status === 403 && forbids !== 'request')) this.#refusals.set(report, stored)
-      throw refusal
+      throw error
     }
     const wasOurs = this.clockIsOurs
     const servedAt = this.#serviceClock.observe(answer)
@@ -203,30 +203,31 @@ class Client implements AsyncDisposable {
   }
 
   /** Tries again with a new token after a 401 (spec §5, rule 4). */
-  async #authorised(request: ReportRequest<unknown>, signal: AbortSignal): Promise<RawAnswer> {
-    let issuedBefore = Number.POSITIVE_INFINITY
+  async #postWithNewTokens(request: ReportRequest<unknown>, signal: AbortSignal): Promise<RawAnswer> {
+    let receivedBefore: number | undefined
     for (let tried = 1; ; tried += 1) {
-      const { answer, token, issued } = await this.#exchange(request, signal)
+      const { answer, token, tokensReceived } = await this.#postWithToken(request, signal)
       // If the service refuses even a new token, a scope is missing, and another token would not help.
-      if (answer.status !== 401 || token.issue > issuedBefore || tried === TOKENS_TRIED_MAX) return answer
-      issuedBefore = Math.min(issuedBefore, issued)
+      const isNew = receivedBefore !== undefined && token.number > receivedBefore
+      if (answer.status !== 401 || isNew || tried === TOKENS_TRIED_MAX) return answer
+      receivedBefore ??= tokensReceived
       await this.#tokens.drop(token)
       this.#emit({ kind: 'token refused', report: request.report })
     }
   }
 
-  async #exchange(request: ReportRequest<unknown>, signal: AbortSignal) {
+  async #postWithToken(request: ReportRequest<unknown>, signal: AbortSignal) {
     const refusal = this.#refusals.get(request.report)
     if (refusal !== undefined) throw refusal
     const token = await this.#token(signal)
     const { report, path, body } = request
     const { reportsPath = '/reportingapi' } = this.#settings
     const { answerBytesMax } = this.#limits
-    const issued = this.#tokens.issuedCount
+    const { tokensReceived } = this.#tokens
     this.counters.requests += 1
     this.#requests.push({ report, kind: runKind.getStore() ?? 'other' })
     const post: Post = { path: reportsPath + path, body, bearer: token.secret, report, answerBytesMax }
-    return { answer: await this.#post(post, signal), token, issued }
+    return { answer: await this.#post(post, signal), token, tokensReceived }
   }
 
   async #token(signal: AbortSignal): Promise<Token> {

@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts'
 import { cancelled, SyncError } from '../errors.ts'
 import { type Instant, plusMs } from '../instant.ts'
 import { Secret } from '../secret.ts'
-import { credentialsRefused, failure, refusalOf, type RequestContext } from './answers.ts'
+import { credentialsRefused, failure, errorOf, type RequestContext } from './answers.ts'
 import { raced, throwIfAborted } from './cancellation.ts'
 import { TOKEN_LIFETIME_MS_MAX, TOKEN_MARGIN_MS_MAX, TOKEN_MARGIN_SHARE } from './limits.ts'
 import { parsedJson } from './problems.ts'
@@ -36,8 +36,8 @@ export interface Token {
   readonly expiresAt: Instant
   /** When the token must be renewed, by our monotonic clock. */
   readonly renewAtMs: number
-  /** The number of this client's token request, or 0 for another process's token. */
-  readonly issue: number
+  /** Counts this client's tokens from 1. It is 0 for another process's token. */
+  readonly number: number
 }
 
 export interface TokenDependencies {
@@ -56,7 +56,7 @@ export class TokenCache {
   #refresh: { token: Promise<Token>; ending: AbortController; waiting: number } | undefined
   /** A refusal in the store can expire or be deleted by another process, so the store is read before each use. */
   #refusal: 'none' | 'ours' | 'in the store' = 'none'
-  issuedCount = 0
+  tokensReceived = 0
 
   constructor(dependencies: TokenDependencies) {
     this.#dependencies = dependencies
@@ -126,8 +126,8 @@ export class TokenCache {
       if (error instanceof SyncError && error.code === 'CREDENTIALS_REFUSED') await this.#recordRefusal(store)
       throw error
     })
-    this.issuedCount += 1
-    const token = this.#tokenOf(issued, this.issuedCount)
+    this.tokensReceived += 1
+    const token = this.#tokenOf(issued, this.tokensReceived)
     await store?.write(issued)
     this.#dependencies.onRefreshed(token)
     return token
@@ -146,11 +146,11 @@ export class TokenCache {
     return token !== undefined && this.#dependencies.clock.monotonicMs() < token.renewAtMs ? token : undefined
   }
 
-  #tokenOf({ accessToken, lifetimeMs, remainingMs, scopes }: StoredToken, issue: number): Token {
+  #tokenOf({ accessToken, lifetimeMs, remainingMs, scopes }: StoredToken, number: number): Token {
     const { clock } = this.#dependencies
     const marginMs = Math.min(TOKEN_MARGIN_MS_MAX, lifetimeMs * TOKEN_MARGIN_SHARE)
     const expiresAt = plusMs(clock.now(), remainingMs)
-    return { secret: accessToken, scopes, expiresAt, renewAtMs: clock.monotonicMs() + remainingMs - marginMs, issue }
+    return { secret: accessToken, scopes, expiresAt, renewAtMs: clock.monotonicMs() + remainingMs - marginMs, number }
   }
 }
 
@@ -164,8 +164,8 @@ const TokenAnswer = z.object({
 /** Returns the token in a response (spec §4, §7). Errors contain no values of fields. */
 export function issuedToken(answer: RawAnswer, request: RequestContext, clock: Clock): StoredToken {
   // An empty body leads to TOKEN_UNUSABLE, the error for a missing token.
-  const refusal = answer.status === 200 && answer.bytes.length === 0 ? undefined : refusalOf(answer, request)
-  if (refusal !== undefined) throw refusal
+  const failed = answer.status === 200 && answer.bytes.length === 0 ? undefined : errorOf(answer, request)
+  if (failed !== undefined) throw failed
   const { data, error } = TokenAnswer.safeParse(parsedJson(answer.bytes.toString('utf8')))
   if (data === undefined) throw unusable(error, request)
   const lifetimeMs = Math.min(data.expiresIn * 1_000, TOKEN_LIFETIME_MS_MAX)
