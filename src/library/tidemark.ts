@@ -87,7 +87,7 @@ export interface WorkerOptions extends CallOptions {
   readonly lock?: number | undefined
 }
 
-/** A message for the operator. If `hasToken` is true, the text contains a new token. */
+/** A message for the operator. If `hasToken` is true, the text contains a new token and must not be logged. */
 export type WorkerEvent = { readonly text: string; readonly hasToken: boolean }
 
 /** The result of `sync`: an outcome for each report. If the report failed, its outcome contains the error. */

@@ -19,7 +19,7 @@ export const Warrant = z.object({
 /** How complete one report's tables are. A query returns a warrant for each report that its statement reads. */
 export interface Warrant extends z.infer<typeof Warrant> {}
 
-/** A child table such as `events__meeting_rooms` belongs to the report `events`. */
+/** SQL for the reports that a statement reads. Example: `events` for the table `events__meeting_rooms`. */
 const READ_REPORTS = `list_transform(json_extract_string(json_serialize_sql($1::VARCHAR), '$..table_name'),
   lambda each: split_part(lower(each), '__', 1))`
 

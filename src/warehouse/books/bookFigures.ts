@@ -10,7 +10,7 @@ export const LATE_DAYS = 30
 /** Returns SQL that is true for a configured currency. The query must join `tidemark.report_states` as `s`. */
 export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR list_contains(s.scopes, ${scope}))`
 
-/** SQL that is true for a mark `m` if all rows up to this mark were read. */
+/** SQL that selects the marks `m` up to which all rows were read. A report also has marks of other kinds. */
 export const IS_READ_UP_TO = `m.mark IN (${READ_UP_TO.map(text).join(', ')})`
 
 /** SQL for each report's mark: the oldest of its currencies (NULL if one is unread), or the newest audit trail's. */

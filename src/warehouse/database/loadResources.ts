@@ -27,7 +27,9 @@ const INCREASE_MIB_MIN = 16
 
 const MIB = 2 ** 20
 
-/** Retries `work` with more memory, then on one thread. Throws WAREHOUSE_MEMORY. */
+/**
+ * Runs `work`. If memory runs out, retries with more memory, then on one thread. Throws WAREHOUSE_MEMORY if all fail.
+ */
 export async function withMemory<T>(database: Database, size: LoadSize, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

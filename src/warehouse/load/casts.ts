@@ -112,7 +112,7 @@ export const isNestedSql = (json: string): string => `left((${json})::VARCHAR, 1
 export const unmarkedJson = (value: string, numberMark: string): string =>
   `regexp_replace((${value})::VARCHAR, ${text(`"${numberMark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g')`
 
-/** Returns SQL that reads a member. DuckDB's `->` would lose digits of long numbers. */
+/** Returns SQL that reads a member with all digits of its numbers. DuckDB's `->` would lose digits. */
 export function memberOf(json: string, member: string, numberMark: string): string {
   return unmarkedJson(`${markedJson(json, numberMark)} -> ${pointer(member)}`, numberMark)
 }

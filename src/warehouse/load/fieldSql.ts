@@ -187,7 +187,7 @@ export class FieldSql {
     if (field.elements !== undefined || has(field.kinds, NESTED)) return true
     const type = this.#typeOf(field)
     if (type === undefined || type === 'JSON') return true
-    // As VARCHAR, the text "7" would look like the number 7.
+    // Such a field is read as JSON, because the text "7" would look like the number 7 as VARCHAR.
     return !alwaysFits(type, field.kinds) && has(field.kinds, TEXTS) && has(field.kinds, NUMBERS | Kind.boolean)
   }
 }

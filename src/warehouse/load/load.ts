@@ -163,7 +163,7 @@ async function makeColumns(sql: Sql, load: Loading, loadId: number): Promise<Loa
 /** Rolls the load back, so that `load` stages its rows and tries again. */
 const NOT_ALL_NEW = new Error('a row is not new, or has a value that does not fit')
 
-/** Returns whether the rows are probably new, because all earlier ones were. */
+/** Returns whether all rows are probably new, because earlier loads of the report have only inserted rows. */
 async function mayBeAllNew(sql: Sql, load: Reading): Promise<boolean> {
   const { report, segment } = load
   if (segment.rows === 0 || segment.rejected.length + segment.collections.length > 0 || !onlyWrites(load)) return false

@@ -48,7 +48,7 @@ export interface ReconcileProgress {
   readonly reached: Instant | undefined
 }
 
-/** Keys of deleted rows, such as `[7, 'EUR']`, optionally with the modification time. */
+/** Keys of deleted rows, such as `[7, 'EUR']`. The row's modification time can follow the key. */
 export type GoneKeys = readonly (readonly (string | number)[])[]
 
 interface AnyLoad {

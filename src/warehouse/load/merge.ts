@@ -114,7 +114,7 @@ function createWinSql(load: Merging, target: string): string {
       AND (t._row_hash IS DISTINCT FROM s."~row_hash" OR t.is_deleted <> ${deletedNow}))`
 }
 
-/** Returns SQL that compares request times first, then modification times. */
+/** Returns SQL that is true if the staged row is newer: by request time first, then by modification time. */
 function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumns }: Merging): string {
   const { serviceNow, kind } = input
   const columns = columnNames(staged.columns)
@@ -131,7 +131,7 @@ function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumn
     ELSE ${isNewerSql(report, [fresh, stored], kind === 'backfill' || kind === 'retry' ? '>' : '>=')} END`
 }
 
-/** Versions without a flag do not restore a row, unless it was deleted by absence. */
+/** A version without a deletion flag restores a stored row only if the row was deleted by absence. */
 const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
 /** A row is deleted by its flag or, without a flag, by `gone_keys`. */
@@ -143,7 +143,7 @@ function deletedSql(load: Loading, columns: readonly StagedColumn[], staysDelete
     : `coalesce(s."~deleted", ${gone ?? staysDeleted}, false)`
 }
 
-/** `gone_keys` contains rows that a second read, without deleted rows, did not return. */
+/** Returns SQL that is true for rows of `gone_keys`, which a second read without deleted rows did not return. */
 function isProvenGoneSql(table: ReportTable, stamp: string, staysDeleted: string): string {
   const key = names(table.key, 's')
   const keys = names(table.key, 'g')

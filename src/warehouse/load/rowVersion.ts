@@ -27,7 +27,7 @@ export function versionOf(report: Declaration, columns: readonly string[], names
 export const isLaterSql = (one: Pick<RowSide, 'askedAt'>, other: RowNames, settleMs: number): string =>
   `${one.askedAt} > ${other.observedAt} + INTERVAL ${settleMs + CLOCK_GRAIN_MS} MILLISECONDS`
 
-/** Returns SQL that compares two rows. With `>=`, equal times count as newer. */
+/** Returns SQL that is true if the first row is newer. With `>=`, also if both have the same times. */
 export function isNewerSql(report: Declaration, sides: readonly [RowSide, RowSide], newer: '>' | '>='): string {
   const [one, other] = sides
   const [ones, others] = sides.map((side) => versionOf(report, side.columns, side))

@@ -169,7 +169,7 @@ async function changesNotStored(sql: Sql, table: string, changes: readonly Colum
   })
 }
 
-/** The limit matters if the service uses ids as field names. */
+/** Fields without a column are recorded up to this number, because ids used as field names have no end. */
 const FROZEN_RECORDED_MAX = 500
 
 function historySql(change: ColumnChange): string {
