@@ -92,7 +92,7 @@ async function writeExport(database: Database, ready: ReadyExport): Promise<Expo
     reports: [...reports],
     marks: await marksOf(database),
     tables,
-    // Readers of the old manifest can still open the replaced files.
+    // Replaced files are not removed yet, because readers of the old manifest can still open them.
     retired: replaced.length === 0 ? (before?.retired ?? []) : replaced,
   }
   // The names of new files survive a power failure only if their folders are flushed.
