@@ -22,11 +22,11 @@ export interface RunEnd<R> {
 }
 
 /** Executes a run. `work` stores its own success; an error is stored here and returned in the outcome. */
-export async function oneRun<R extends ReportRun>(context: SyncContext, ask: RunRequest, work: () => Promise<R>) {
-  const begun = { ...ask, startedAt: context.clock.now(), ...NO_RUN_COUNTS }
-  const ended = await observeRun(context, ask, () => {
+export async function oneRun<R extends ReportRun>(context: SyncContext, request: RunRequest, work: () => Promise<R>) {
+  const begun = { ...request, startedAt: context.clock.now(), ...NO_RUN_COUNTS }
+  const ended = await observeRun(context, request, () => {
     context.warehouse.beginRun(begun)
-    return runToEnd(context, ask, work)
+    return runToEnd(context, request, work)
   })
   const { error } = ended.outcome
   if (error === undefined) return ended
@@ -35,7 +35,7 @@ export async function oneRun<R extends ReportRun>(context: SyncContext, ask: Run
   const record: RunRecord = { ...begun, state, endedAt: context.clock.now(), error: { code, message, cure } }
   // An error of these calls must not hide the error of the run.
   await context.warehouse.recordRun(record).catch(() => undefined)
-  await pauseAfter(context, ask.report, error).catch(() => undefined)
+  await pauseAfter(context, request.report, error).catch(() => undefined)
   return ended
 }
 

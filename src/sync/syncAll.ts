@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { isPerRecord, type ReportName, reportNames, reportOf } from '../../schema/index.ts'
 import { syncAudit } from './audit/auditTrail.ts'
-import { eachBounded } from './walk/bounded.ts'
+import { eachConcurrently } from './concurrently.ts'
 import { minusMs } from '../instant.ts'
 import { nothingRun, type ReportOutcome } from './reportOutcome.ts'
 import { oneRun } from './oneRun.ts'
@@ -23,21 +23,24 @@ export async function syncAll(
   const outcomes = new Map<ReportName, ReportOutcome>()
   const paused = await pausedReports(context)
   const { reports } = context.settings
-  const enabled = wanted.filter((report) => reports[report].enabled)
-  const running = enabled.filter((report) => !paused.has(report))
   for (const report of wanted) {
+    const { enabled, offReason } = reports[report]
     const error = paused.get(report)
-    if (!enabled.includes(report))
-      outcomes.set(report, { ...nothingRun(report), state: 'off', offReason: reports[report].offReason })
+    if (!enabled) outcomes.set(report, { ...nothingRun(report), state: 'off', offReason })
     else if (error !== undefined) outcomes.set(report, { ...nothingRun(report), state: 'paused', error })
   }
-  for (const some of [running.filter((report) => !isPerRecord(report)), running.filter(isPerRecord)]) {
-    await eachBounded(some, REPORTS_AT_ONCE, async (report) => {
-      const outcome = await runOne(context, report, newRunId())
-      outcomes.set(report, outcome)
-      context.onOutcome?.(outcome)
-    })
+  const run = async (report: ReportName) => {
+    const outcome = await runOne(context, report, newRunId())
+    outcomes.set(report, outcome)
+    context.onOutcome?.(outcome)
   }
+  const running = wanted.filter((report) => !outcomes.has(report))
+  await eachConcurrently(
+    running.filter((report) => !isPerRecord(report)),
+    REPORTS_AT_ONCE,
+    run,
+  )
+  await eachConcurrently(running.filter(isPerRecord), REPORTS_AT_ONCE, run)
   return wanted.flatMap((report) => outcomes.get(report) ?? [])
 }
 

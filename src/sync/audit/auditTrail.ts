@@ -12,7 +12,7 @@ import type { RecordParameters } from '../../plan/question.ts'
 import { WALK_POLICIES } from '../../plan/slice.ts'
 import { type PreviousRun, NO_PREVIOUS_RUN, markAfter, nextWindow } from '../../plan/window.ts'
 import type { DueRecord } from '../../warehouse/books/auditRecords.ts'
-import { eachBounded } from '../walk/bounded.ts'
+import { eachConcurrently } from '../concurrently.ts'
 import { type SyncContext, withFence } from '../context.ts'
 import { Intake, type ProvenWindow } from '../intake.ts'
 import { type FetchedPage, PageSource } from '../walk/pageSource.ts'
@@ -160,7 +160,7 @@ class TrailReader {
     const due = records.filter(({ waitsForRetry }) => !waitsForRetry)
     for (let from = 0; from < due.length; from += RECORDS_A_LOAD_MAX) {
       const some = due.slice(from, from + RECORDS_A_LOAD_MAX)
-      await eachBounded(some, this.#context.settings.concurrency, async (record) => {
+      await eachConcurrently(some, this.#context.settings.concurrency, async (record) => {
         const error = await this.#readTrail(followed, record)
         if (error === undefined) return
         this.#failed.set(record.scope, error)

@@ -14,7 +14,7 @@ import type {
 import type { RunRecord } from '../../warehouse/books/books.ts'
 import { planBackfill } from './backfillPlan.ts'
 import { checkRange } from './backfillRequest.ts'
-import { eachBounded } from '../walk/bounded.ts'
+import { eachConcurrently } from '../concurrently.ts'
 import { type Progress, type SyncContext, type WindowsProgress, withFence } from '../context.ts'
 import { loadPulled, type Pull, type PullAsk, type PulledWindow, settingsHash } from './handover.ts'
 import { pauseAfter, pausedReports } from '../pauses.ts'
@@ -103,7 +103,7 @@ async function runWindows(context: SyncContext, options: BackfillOptions): Promi
   const signal = AbortSignal.any([context.signal, stopping.signal])
   tally.report()
   const pending = windows.filter(({ state }) => state === 'pending')
-  await eachBounded(pending, lanes, async (window) => {
+  await eachConcurrently(pending, lanes, async (window) => {
     try {
       await throwIfPaused(context, options.report)
       const pulled = await runWindow({ ...context, signal }, options, window)

@@ -9,12 +9,12 @@ import { minusMs, parseInstant, plusMs } from '../../instant.ts'
 import { rowsAPage } from '../../plan/pagingProfile.ts'
 import type { Question } from '../../plan/question.ts'
 import { merged, type Span } from '../../plan/spans.ts'
-import { CLOCK_GRAIN_MS, type Window } from '../../plan/window.ts'
+import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
 import { ObjectCatalog } from '../../staging/catalog.ts'
 import type { RowKey } from '../../staging/scanPage.ts'
 import type { WalkContext } from '../context.ts'
 import { type GoneKey, wholeKey } from '../intake.ts'
-import { eachBounded } from './bounded.ts'
+import { eachConcurrently } from '../concurrently.ts'
 import { type FetchedPage, PageSource, undefinedIfRefused } from './pageSource.ts'
 import { type ProvenSlice, provenSlices } from './provenSlices.ts'
 import { stampTexts } from './stampsOf.ts'
@@ -24,7 +24,6 @@ export interface DifferencePlan {
   readonly declaration: Declaration
   readonly config: ReportConfig
   readonly scope: string
-  readonly window: Window
 }
 
 export class Difference {
@@ -48,7 +47,7 @@ export class Difference {
   async goneKeys(slice: ProvenSlice, pageOf: PageOf): Promise<GoneKey[] | undefined> {
     const unflagged = [...slice.keys].filter((key) => pageOf.has(key))
     if (unflagged.length === 0) return undefined
-    const second = await this.#slices([slice.span], { rowsExpected: slice.rows })
+    const second = await this.#prove([slice.span], { includeDeleted: false, rowsExpected: slice.rows })
     const missing = missingFrom(second, unflagged)
     const stamps = await this.#stampsOf(missing, slice, pageOf)
     const isSure = second.every(({ proof }) => proof === 'single')
@@ -62,12 +61,12 @@ export class Difference {
     const third = collectStamps(this.#plan.declaration)
     const numbers = [...new Set(keys.map((key) => pageOf.get(key) ?? 1))]
     const question = { ...this.#question(true), window: slice.span }
-    await eachBounded(numbers, this.#first.concurrency, async (number) => {
+    await eachConcurrently(numbers, this.#first.concurrency, async (number) => {
       const page = await this.pages.read(question, number).catch(undefinedIfRefused)
       if (page !== undefined) await third.add(page)
     })
     if (!keys.every((key) => third.stamps.has(key)))
-      await this.#slices([slice.span], { rowsExpected: slice.rows, withDeleted: third })
+      await this.#prove([slice.span], { includeDeleted: true, rows: third, rowsExpected: slice.rows })
     return third.stamps
   }
 
@@ -84,33 +83,35 @@ export class Difference {
     const isCrowded = rowsThere > (spans.length * pageRows) / 2
     // Skips the check if it would need more requests than the slice has pages.
     if (isCrowded || 2 * spans.length > slice.rows / pageRows) return missing
-    const without = await this.#slices(spans)
+    const withoutDeleted = await this.#prove(spans, { includeDeleted: false })
     const last = collectStamps(this.#plan.declaration)
-    await this.#slices(spans, { withDeleted: last })
+    await this.#prove(spans, { includeDeleted: true, rows: last })
     for (const key of missing) if (around(key).length > 0) stamps.set(key, last.stamps.get(key) ?? [''])
-    return missingFrom(without, missing)
+    return missingFrom(withoutDeleted, missing)
   }
 
-  /** Reads the spans without deleted rows. If `withDeleted` is set, reads all rows and adds them to it. */
-  async #slices(
-    spans: readonly Span[],
-    { withDeleted, rowsExpected }: { readonly withDeleted?: RowSink; readonly rowsExpected?: number } = {},
-  ): Promise<ProvenSlice[]> {
+  async #prove(spans: readonly Span[], { includeDeleted, rows, rowsExpected }: FurtherRead): Promise<ProvenSlice[]> {
     const first = this.#first
     const pages = this.pages
     pages.profile = { ...first.pages.profile, longestPageRowsOfRun: pages.profile.longestPageRowsOfRun }
-    const question = this.#question(withDeleted !== undefined)
-    const source = { ...first, pages, question, timeFilter: 'window', rows: withDeleted } as const
+    const question = this.#question(includeDeleted)
+    const source = { ...first, pages, question, timeFilter: 'window', rows } as const
     const slices: ProvenSlice[] = []
     for await (const slice of provenSlices(source, spans, rowsExpected)) slices.push(slice)
     first.pages.profile = { ...pages.profile, longestPageRowsOfRun: first.pages.profile.longestPageRowsOfRun }
     return slices
   }
 
-  #question(isWithDeleted: boolean): Question {
+  #question(includeDeleted: boolean): Question {
     const { config, scope: currency } = this.#plan
-    return { expand: [], filters: config.filters, currency, includeDeleted: isWithDeleted }
+    return { expand: [], filters: config.filters, currency, includeDeleted }
   }
+}
+
+interface FurtherRead {
+  readonly includeDeleted: boolean
+  readonly rows?: RowSink
+  readonly rowsExpected?: number
 }
 
 /** For each row, the page on which a walk last returned the row. */

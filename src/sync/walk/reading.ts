@@ -6,7 +6,7 @@ import type { Question } from '../../plan/question.ts'
 import { KeySet } from '../../plan/keySet.ts'
 import type { Span } from '../../plan/spans.ts'
 import { WALK_POLICIES } from '../../plan/slice.ts'
-import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
+import { CLOCK_GRAIN_MS, type Window } from '../../plan/window.ts'
 import type { SpoolPoint } from '../../staging/spool.ts'
 import type { ClosedWindow } from '../../warehouse/books/books.ts'
 import type { RowKey } from '../../staging/scanPage.ts'
@@ -23,6 +23,7 @@ import { type RowSink, type SliceSource, walkSettings } from './walkPages.ts'
 
 export interface ReadingPlan extends DifferencePlan {
   readonly runId: string
+  readonly window: Window
   readonly profile: PagingProfile
   readonly reason: ReadReason
   /** What the run has already read in other currencies. */

@@ -8,7 +8,7 @@ import { type Span, youngFrom } from '../../plan/spans.ts'
 import { Walk } from '../../plan/walk.ts'
 import type { ScannedPage } from '../../staging/scanPage.ts'
 import type { SyncSettings } from '../context.ts'
-import { eachBounded } from './bounded.ts'
+import { eachConcurrently } from '../concurrently.ts'
 import type { FetchedPage, PageSource } from './pageSource.ts'
 
 /** Receives the rows of a slice. `drop` removes all rows that were added after `begin`. */
@@ -117,7 +117,7 @@ export class PageWalk {
 
   #readAtOnce(numbers: readonly number[], goesOn = () => true): Promise<void> {
     const { concurrency, rows } = this.#source
-    return eachBounded(numbers, concurrency, async (number) => {
+    return eachConcurrently(numbers, concurrency, async (number) => {
       if (!goesOn()) return
       const fetched = await this.page(number)
       await rows?.add(fetched)
