@@ -4,7 +4,7 @@ import { clashingSettings, missingSettings } from './crossChecks.ts'
 import { differingKeys, flatSettings, variablesInEffect, variableOf, withEnvironment } from './environment.ts'
 import { findingsOf } from './issues.ts'
 import { loadOwnReports } from './ownReports.ts'
-import { configInvalid, type Finding, type Path, type Problem, valueAt } from './problems.ts'
+import { configInvalid, declarationsInvalid, type Finding, type Path, type Problem, valueAt } from './problems.ts'
 import { PathList, rawConfig, type RawConfig } from './raw.ts'
 import { type Config, resolve } from './resolve.ts'
 import { readClientSecret, readHashKey, readReceivers, readStorageKeys } from './secrets.ts'
@@ -32,7 +32,7 @@ async function readConfig(given: ConfigSources): Promise<{ readonly config: Conf
     merged.variableAt(path) ?? ((file === undefined && variableOf(path)) || `${fileLabel}:${lineOf(path)}`)
   const from = PathList.safeParse(valueAt(merged.value, ['reports_from'])).data ?? []
   const undeclared = await loadOwnReports([from].flat(), folder)
-  if (undeclared.length > 0) throw configInvalid(undeclared)
+  if (undeclared.length > 0) throw declarationsInvalid(undeclared)
   const parsed = rawConfig().safeParse(merged.value)
   const raw = parsed.data as RawConfig | undefined
   const problemOf = ({ at, problem }: Finding) => ({ where: typeof at === 'string' ? at : whereOf(at), problem })

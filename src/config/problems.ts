@@ -1,4 +1,6 @@
 /** Collects the problems of a configuration in one error. Problems name keys, never values, which can be secret. */
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { SyncError } from '../errors.ts'
 
 export interface Problem {
@@ -28,17 +30,32 @@ export const valueAt = (value: unknown, steps: Path): unknown =>
   )
 
 export function configInvalid(problems: readonly Problem[], emptyFolder?: string): SyncError {
-  const heading =
-    problems.length === 1 ? 'the configuration is wrong:' : `the configuration has ${problems.length} problems:`
   const noFile = emptyFolder === undefined ? '' : `there is no tidemark.yaml in ${emptyFolder}, and without one `
   const isOption = problems.every(({ where }) => where.startsWith('--'))
-  const next = isOption ? 'run this command again' : 'run "tidemark check". tidemark.example.yaml shows every key'
+  const next = isOption
+    ? CORRECT
+    : `Correct what is named above, then run "tidemark check".${shownBy('tidemark.example.yaml', 'shows every key')}`
+  const make =
+    'Run "tidemark init", which makes one, or name yours with --config FILE; or set the variables named above, then run "tidemark check".'
+  return invalid(problems, noFile, emptyFolder === undefined ? next : make)
+}
+
+/** The error for wrong declarations of `reports_from`. */
+export const declarationsInvalid = (problems: readonly Problem[]): SyncError =>
+  invalid(problems, '', CORRECT + shownBy('docs/OWN-REPORTS.md', 'shows how to declare a report'))
+
+const CORRECT = 'Correct what is named above, then run this command again.'
+
+/** Returns a sentence about a file of this installation. In a built package, the code is one folder deeper. */
+function shownBy(name: string, what: string): string {
+  const places = ['../../', '../../../'].map((up) => fileURLToPath(new URL(up + name, import.meta.url)))
+  const file = places.find((each) => existsSync(each))
+  return file === undefined ? '' : ` ${file} ${what}.`
+}
+
+function invalid(problems: readonly Problem[], noFile: string, cure: string): SyncError {
+  const heading =
+    problems.length === 1 ? 'the configuration is wrong:' : `the configuration has ${problems.length} problems:`
   const lines = problems.map(({ where, problem }) => `  ${where}  ${problem}`)
-  return new SyncError('CONFIG_INVALID', [`${noFile}${heading}`, ...lines].join('\n'), {
-    cure:
-      emptyFolder === undefined
-        ? `Correct what is named above, then ${next}.`
-        : 'Run "tidemark init", which makes one, or name yours with --config FILE; or set the variables named above, then run "tidemark check".',
-    data: { problems },
-  })
+  return new SyncError('CONFIG_INVALID', [`${noFile}${heading}`, ...lines].join('\n'), { cure, data: { problems } })
 }

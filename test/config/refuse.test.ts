@@ -4,6 +4,7 @@ import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { loadConfig } from '../../src/config/config.ts'
 import { WORLD_REPORTS } from '../../src/sandbox/reports/index.ts'
+import { ROOT } from '../rules/source.ts'
 import { aFolder, configOf, problemsOf, refusalOf, REQUIRED_ENV, SECRET_TEXT } from './folder.ts'
 
 describe('the error', () => {
@@ -20,6 +21,9 @@ reports:
     const env = { TIDEMARK_EVERY: 'often', TIDEMARK_REPORTS: 'events,budget', TIDEMARK_PAGE_SIZE: 'many' }
     const error = await refusalOf(configOf({ yaml, env }))
     expect(error.code).toBe('CONFIG_INVALID')
+    expect(error.cure).toBe(
+      `Correct what is named above, then run "tidemark check". ${path.join(ROOT, 'tidemark.example.yaml')} shows every key.`,
+    )
     expect(error.isUsage).toBe(true)
     expect(error.message).toBe(`the configuration has 8 problems:
   tidemark.yaml:2  service.concurency is not a setting; did you mean "concurrency"?

@@ -2,7 +2,7 @@
 import { isOwnReport, isPerRecord, isReportName, type ReportName, reportOf, reports } from '../../../schema/index.ts'
 import type { Config } from '../../config/config.ts'
 import { loadOwnReports } from '../../config/ownReports.ts'
-import { configInvalid } from '../../config/problems.ts'
+import { declarationsInvalid } from '../../config/problems.ts'
 import { within } from '../../clock.ts'
 import { asSyncError, SyncError } from '../../errors.ts'
 import { MINUTE_MS, SECOND_MS } from '../../instant.ts'
@@ -38,7 +38,7 @@ export const certify: Action<CertifyOptions> = async (shell, options, names) => 
   const isKnown = names.length > 0 && names.every(isReportName)
   const config = service || (reportsFrom.length === 0 && !isKnown) ? await load() : undefined
   const problems = await loadOwnReports(reportsFrom, shell.cwd)
-  if (problems.length > 0) throw configInvalid(problems)
+  if (problems.length > 0) throw declarationsInvalid(problems)
   const certified = namedReports(names, isCertified)
   const audit = certified.find(isPerRecord)
   if (audit !== undefined) {

@@ -1,7 +1,7 @@
 /** `tidemark sandbox`: serves a local reporting service until it is stopped. */
 import { reports } from '../../../schema/index.ts'
 import { loadOwnReports } from '../../config/ownReports.ts'
-import { configInvalid } from '../../config/problems.ts'
+import { declarationsInvalid } from '../../config/problems.ts'
 import { asSyncError } from '../../errors.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../library/index.ts'
 import { PORT_PREFERRED } from '../commandEntry.ts'
@@ -27,7 +27,7 @@ export const sandbox: Action<ServeOptions> = async (shell, { json, ...options })
 async function start(cwd: string, options: Omit<ServeOptions, 'json'>): Promise<Sandbox> {
   const { port, fault: faults, tokenLifetime: tokenLifetimeSeconds, reportsFrom, ...rest } = options
   const problems = await loadOwnReports(reportsFrom, cwd)
-  if (problems.length > 0) throw configInvalid(problems)
+  if (problems.length > 0) throw declarationsInvalid(problems)
   const given: SandboxOptions = { ...rest, declared: reports, faults, tokenLifetimeSeconds, amounts: 'cents' }
   if (port !== undefined) return startSandbox({ ...given, port })
   try {
