@@ -35,14 +35,18 @@ const right = {
 
 /** Certifies a declaration while the sandbox serves the right one. Returns the claims that are not true. */
 async function failuresOf(name: string, mistake: Partial<Declaration>): Promise<Record<string, string>> {
-  const declared: Declaration = { ...defineReport({ ...right, name, path: `/v2/${name}` }), ...mistake }
-  registerReports([declared])
-  const served = defineReport({ ...right, name, path: `/v2/${name}` })
-  const findings = await conformanceOf(name as ReportName, signal, [served])
-  expect(findings).toHaveLength(CLAIMS)
+  const findings = await certified(name, {}, mistake)
   return Object.fromEntries(
     findings.filter(({ verdict }) => verdict === 'fail').map((each) => [each.check, each.found]),
   )
+}
+
+async function certified(name: string, of: object, mistake: Partial<Declaration> = {}) {
+  const served = defineReport({ ...right, ...of, name, path: `/v2/${name}` })
+  registerReports([{ ...served, ...mistake }])
+  const findings = await conformanceOf(name as ReportName, signal, [served])
+  expect(findings).toHaveLength(CLAIMS)
+  return findings
 }
 
 const FIRST = 'each row arrives once, with its fields and collections'
@@ -93,6 +97,33 @@ it('finds a time that does not move with edits in newerBy', { tags: 'long' }, as
 it('finds a wrong name of the envelope or of a parameter', { tags: 'long' }, async () => {
   const found = await failuresOf('certify_pages', { pages: { ...right.pages, items: 'rows' } })
   expect(Object.keys(found)).toEqual([FIRST])
+})
+
+it.each([['certify'], ['sandbox']])(
+  '%s names an existing guide if there is no declaration to read',
+  async (command) => {
+    await using place = await aPlace()
+    const { code, stderr } = await place.run(command, '--reports-from', 'nowhere')
+    expect(code).toBe(2)
+    const guide = /run this command again\. (\S+) shows how to declare a report\./.exec(stderr)?.[1] ?? ''
+    expect(guide).toBe(path.join(ROOT, 'docs/OWN-REPORTS.md'))
+    expect(stderr).not.toContain('tidemark.example.yaml')
+  },
+)
+
+it('says what to change in the declaration if the sandbox refuses a request', async () => {
+  const findings = await certified('certify_refused', {}, { pages: { ...right.pages, number: 'seite' } })
+  expect(findings[0]).toMatchObject({ check: FIRST, verdict: 'fail', code: 'REQUEST_INVALID' })
+  expect(findings[0]?.cure).toMatch(/^Compare path, pages, window, .* of the declaration/)
+})
+
+it('advises created if a first run without bounds needs rows in order', { tags: 'long' }, async () => {
+  const findings = await certified('certify_unbounded', { window: { ...right.window, required: false } })
+  expect(findings.find(({ verdict }) => verdict === 'fail')).toMatchObject({
+    check: 'survives rows in another order at each request',
+    code: 'WALK_UNSTABLE',
+    cure: expect.stringMatching(/^If the service can filter by creation time, add created/) as string,
+  })
 })
 
 it('names the reports if one is unknown, and refuses audit reports', async () => {

@@ -7,7 +7,7 @@ import { type ReportName, reportOf, reports } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { systemClock } from '../../clock.ts'
 import { loadConfig } from '../../config/config.ts'
-import { asSyncError } from '../../errors.ts'
+import { asSyncError, type ErrorCode } from '../../errors.ts'
 import { MINUTE_MS, plusMs } from '../../instant.ts'
 import { createLog } from '../../log.ts'
 import { type Sandbox, startSandbox, type WorldReport } from '../../sandbox/server.ts'
@@ -16,7 +16,8 @@ import { reconcileRun } from '../../sync/reconcile.ts'
 import type { Figures } from '../../sync/reportOutcome.ts'
 import { syncAll } from '../../sync/syncAll.ts'
 import { openContext } from '../../wiring/openContext.ts'
-import { fail, type Finding, hasFailed, ok, skip } from '../check/finding.ts'
+import { counted } from '../../words.ts'
+import { type Finding, hasFailed, ok, skip } from '../check/finding.ts'
 import { differences } from './compare.ts'
 
 /** The rows take three pages, so that each read also tests paging. */
@@ -34,6 +35,7 @@ const FAULTS: readonly (readonly [fault: string, claim: string])[] = [
   ['unordered', 'survives rows in another order at each request'],
   ['drift*3:1', 'survives rows that move to other pages while they are read'],
 ]
+const MOVES_ROWS = new Set(['unordered', 'drift*3:1'])
 
 interface Bench {
   readonly context: SyncContext
@@ -69,36 +71,46 @@ async function findingOf(bench: Bench, [check, test, cure]: Claim): Promise<Find
     return found === undefined ? ok(check, '') : { check, verdict: 'fail', found, cure }
   } catch (thrown) {
     bench.context.signal.throwIfAborted()
-    return fail(check, asSyncError(thrown))
+    const { code, message: found, cure: own } = asSyncError(thrown)
+    return { check, verdict: 'fail', found, code, cure: NO_ERRORS_OF_CLAIMS.includes(code) ? own : cure }
   }
 }
 
+/** The cures of other errors are about runs from a service, which is here a sandbox that follows the declaration. */
+const NO_ERRORS_OF_CLAIMS: readonly ErrorCode[] = ['DISK_FULL', 'FILES_EXHAUSTED', 'WAREHOUSE_MEMORY', 'UNEXPECTED']
+
 const NO_DELETIONS = 'the declaration has no deletions (deletes: none)'
 
-function claimsOf({ deletes }: Declaration): readonly Claim[] {
-  const inRead = 'Compare fields, key and expand of the declaration with an answer of the service.'
+function claimsOf({ deletes, created, window }: Declaration): readonly Claim[] {
+  const inRead = 'Compare path, pages, window, fields, key and expand of the declaration with an answer of the service.'
+  const isUnbounded = created === undefined && !window.required
   return [
     ['each row arrives once, with its fields and collections', firstRead, inRead],
     ['the same window again rewrites nothing', secondRead, 'Look at key and newerBy: equal rows count as new ones.'],
     ['edits, new rows and changed collections arrive', afterChanges, 'Look at newerBy, window and expand.'],
     [`a deletion is seen (${deletes})`, afterDeletion, 'Look at deletes, deletedFlag and includeDeleted.'],
-    ...FAULTS.map(([fault, claim]): Claim => [claim, (bench) => duringFault(bench, fault), REPORT_IT]),
+    ...FAULTS.map(([fault, claim]): Claim => {
+      const cure = isUnbounded && MOVES_ROWS.has(fault) ? ADD_CREATED : REPORT_IT
+      return [claim, (bench) => duringFault(bench, fault), cure]
+    }),
   ]
 }
 
 const REPORT_IT = 'Please report it: no fault should lose a row.'
+const ADD_CREATED =
+  'If the service can filter by creation time, add created to the declaration. Otherwise all rows must be on one page, or the service must keep their order: without created, the first run has no bounds that could be cut into smaller pages.'
 
 async function firstRead(bench: Bench): Promise<string | undefined> {
   const { rejected } = await sync(bench)
   if (rejected === 0) return difference(bench)
   const [first] = await bench.context.warehouse.rows<{ reason: string }>('SELECT reason FROM tidemark.rejected_rows')
-  return `${rejected} rows were rejected: ${first?.reason}`
+  return `${counted(rejected, 'row')} could not be stored: ${first?.reason}`
 }
 
 async function secondRead(bench: Bench): Promise<string | undefined> {
   const { inserted, updated, deleted, childrenWritten } = await syncAllRows(bench)
   const written = inserted + updated + deleted + childrenWritten
-  return written === 0 ? difference(bench) : `${written} rows were written again`
+  return written === 0 ? difference(bench) : `${counted(written, 'row')} written again`
 }
 
 async function afterChanges(bench: Bench): Promise<string | undefined> {
@@ -179,7 +191,7 @@ async function difference({ context, sandbox, report }: Bench): Promise<string |
   const inScope = (scope: string) =>
     differences(context.warehouse, sandbox.world, { report, currency: scope === '' ? undefined : scope })
   const [first, ...others] = (await Promise.all(scopes.map(inScope))).flat()
-  return others.length === 0 ? first : `${first}, and ${others.length} more differences`
+  return others.length === 0 ? first : `${first}, and ${counted(others.length, 'more difference')}`
 }
 
 /** `pass` moves the clock forward, so that no test waits for minutes. */
