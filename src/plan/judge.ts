@@ -1,4 +1,5 @@
 /** Judges the responses for a slice: the first rule that applies decides. docs/PROOFS.md (appendix D) explains the words. */
+import * as learn from './learning.ts'
 import * as facts from './sliceFacts.ts'
 import { isFullPage, type PagingProfile, withLastPage, withLoweredClamp } from './pagingProfile.ts'
 import type { SliceState, PageOrder, ProbeName, Verdict } from './slice.ts'
@@ -131,7 +132,7 @@ const BARE_ARRAY: readonly Rule[] = [
     verdict: 'proven by `single`',
     argued: SINGLE,
     apply: (state) => state.page1Complete === 'certain' && proven('single', state.walk),
-    learns: facts.learnSinglePage,
+    learns: learn.singlePage,
   },
   {
     name: 'Page 1 is below a limit that is not confirmed; or it is longer than requested and than any page before',
@@ -150,14 +151,14 @@ const BARE_ARRAY: readonly Rule[] = [
     verdict: 'proven by `single`',
     argued: SINGLE,
     apply: (state) => state.probes.narrower === 'nothing new' && proven('single', state.walk),
-    learns: facts.learnProvenPage,
+    learns: learn.provenPage,
   },
   {
     name: 'The narrower spans have another row',
     verdict: 'cut by the stamps of page 1',
     argued: SINGLE,
     apply: (state) => state.probes.narrower === 'hidden' && cut({ parts: facts.hiddenParts(state) }),
-    learns: facts.learnFullPage,
+    learns: learn.fullPage,
   },
   {
     name: 'The narrower spans have rows that were added later, or need too many requests',
@@ -170,7 +171,7 @@ const BARE_ARRAY: readonly Rule[] = [
     verdict: 'proven by `single`',
     argued: ODD,
     apply: (state) => state.readUpTo === 'page 2' && facts.page2ConfirmsPage1(state) && proven('single', state.walk),
-    learns: facts.learnSinglePage,
+    learns: learn.singlePage,
   },
   {
     name: 'Page 1 is below a limit that is not confirmed, and page 2 has new rows and not all of page 1',
@@ -204,14 +205,14 @@ const BARE_ARRAY: readonly Rule[] = [
         facts.mustWalkBack(state) && total > facts.countMax(state) && cutInto(facts.splitIntoLoads(state, total), total)
       )
     },
-    learns: facts.learnCounted,
+    learns: learn.countedPages,
   },
   {
     name: 'The last page is found, and the pages before it were not read back yet',
     verdict: 'read from the last page to the first',
     argued: TOTAL,
     apply: (state) => facts.mustWalkBack(state) && read('last page to first'),
-    learns: facts.learnCounted,
+    learns: learn.countedPages,
   },
   {
     name: 'The walk back has as many rows as its pages have room for, and no page was longer than page 1',
@@ -256,21 +257,21 @@ const ARRAY_PAGE_2: readonly Rule[] = [
     argued: COST,
     apply: (state) =>
       facts.canBeCut(state) && state.walk.latestNewRows > 0 && cut({ parts: facts.splitOffOld(state) }, 2),
-    learns: facts.learnFollowed,
+    learns: learn.followedPage,
   },
   {
     name: 'Page 2 repeats a full page 1 or is refused after it, and the span can be cut',
     verdict: 'cut by the stamps of page 1',
     argued: ODD,
     apply: (state) => facts.canBeCut(state) && facts.mayHideRowsBehindPage1(state) && cut(),
-    learns: facts.learnFullPage,
+    learns: learn.fullPage,
   },
   {
     name: 'Page 2 has new rows, and the span cannot be cut',
     verdict: 'read to the end',
     argued: AGREED,
     apply: (state) => state.walk.latestNewRows > 0 && read('to the end'),
-    learns: facts.learnFollowed,
+    learns: learn.followedPage,
   },
   {
     name: 'Page 2 has no new rows',
@@ -297,7 +298,7 @@ const ENDED_WALK: readonly Rule[] = [
       const isMet = walk.firstTotal !== undefined && walk.meetsTotal && !walk.page2Repeats
       return attempt === 1 && isMet && (facts.isOld(state) || walk.pages === 1) && proven('total', walk)
     },
-    learns: facts.learnWalked,
+    learns: learn.walkedPages,
   },
   {
     name: 'Rows moved during the first walk over an old span of an envelope, and the span has no crowded instant and can be cut finer',
@@ -309,8 +310,8 @@ const ENDED_WALK: readonly Rule[] = [
     name: 'Any other first walk',
     verdict: 'read again, as a second walk',
     argued: AGREED,
-    apply: (state) => state.attempt === 1 && readAgain({ ...state, profile: facts.learnWalked(state) }),
-    learns: facts.learnWalked,
+    apply: (state) => state.attempt === 1 && readAgain({ ...state, profile: learn.walkedPages(state) }),
+    learns: learn.walkedPages,
   },
   {
     name: 'Two walks return equally many rows, each total counts more, and page 0 was never read',
@@ -358,7 +359,7 @@ const ENDED_WALK: readonly Rule[] = [
       facts.isAgreed(state) &&
       state.walk.refusalOfNeededPage(state.profile) === undefined &&
       proven('agreed', state.walk),
-    learns: facts.learnAgreed,
+    learns: learn.agreedPages,
   },
   {
     name: 'Two walks do not agree, or the last walk over a bare array ended at a refused full page; and the span can be cut finer',

@@ -1,9 +1,8 @@
-/** The conditions and calculations behind the rules in judge.ts. A `SliceState` is what is known about one slice. */
+/** The conditions and calculations behind the rules in judge.ts, in the order of the rules. Shared cuts are last. */
 import type { Instant } from '../instant.ts'
 import { plannedRows } from './density.ts'
 import type { SliceState, ProbeName } from './slice.ts'
 import type { CutPlan } from './spanQueue.ts'
-import { type PagingProfile, withFullPage, withLastPage, withProvenPage } from './pagingProfile.ts'
 import { canSplit, type Span, splitAt, splitByTotal } from './spans.ts'
 import type { Walk } from './walk.ts'
 
@@ -16,27 +15,24 @@ const PAGES_EACH_AFTER_MOVE = 8
 
 export const isOld = ({ slice: { span }, settings }: SliceState): boolean =>
   span !== undefined && span.until <= settings.youngFrom
+
 const mayCut = ({ policy }: SliceState): boolean => policy.cuts !== 'never'
+
+const isEnd = (state: SliceState): boolean => state.readUpTo === 'the end'
 
 export const isEnvelopePage1 = (state: SliceState): boolean =>
   state.attempt === 1 && state.readUpTo === 'page 1' && state.walk.firstTotal !== undefined
+
 export const isArrayUpToPage2 = (state: SliceState): boolean =>
   state.attempt === 1 && state.readUpTo !== 'the end' && state.walk.firstTotal === undefined
-const isEnd = (state: SliceState): boolean => state.readUpTo === 'the end'
 
-/** Cuts a span without a lower bound, which has no middle, at the report's `start` or else at the year 1970. */
-export const splitAtStart = ({ slice: { span }, settings }: SliceState): readonly Span[] | undefined =>
-  span?.since === undefined && span !== undefined
-    ? (splitAt(span, settings.start) ?? splitAt(span, 0 as Instant))
-    : undefined
+export const canBeCut = (state: SliceState): boolean =>
+  mayCut(state) && state.slice.crowdedInstant === undefined && canSplit(state.slice.span)
 
 export const hasMorePages = (state: SliceState): boolean => {
   const { firstRows, totalCount = 0 } = state.walk
   return mayCut(state) && state.slice.span !== undefined && firstRows > 0 && totalCount > firstRows
 }
-
-export const isOldOverOneLoad = (state: SliceState): boolean =>
-  hasMorePages(state) && isOld(state) && (state.walk.totalCount ?? 0) > state.settings.loadRowsMax
 
 /** Splits a span into an old and a young part, unless the old part probably fits on a page. */
 export function splitByAge({ slice: { span }, settings, walk }: SliceState): readonly Span[] | undefined {
@@ -46,6 +42,73 @@ export function splitByAge({ slice: { span }, settings, walk }: SliceState): rea
   if (span.since === undefined || old.since === undefined) return parts
   const share = (old.until - old.since) / (span.until - span.since)
   return (walk.totalCount ?? 0) * share > walk.pageRows ? parts : undefined
+}
+
+export const isOldOverOneLoad = (state: SliceState): boolean =>
+  hasMorePages(state) && isOld(state) && (state.walk.totalCount ?? 0) > state.settings.loadRowsMax
+
+export const isCutByTotal = (state: SliceState): boolean => {
+  const isWanted = !isOld(state) || (state.slice.mayCount === false && isLong(state))
+  return hasMorePages(state) && isTotalTrusted(state) && isWanted && state.slice.crowdedInstant === undefined
+}
+
+/** Returns false if page 1 is shorter than an earlier page. Its total may then be too low. */
+export const isTotalTrusted = ({ profile, slice, walk }: SliceState): boolean =>
+  canSplit(slice.span) && walk.firstRows >= profile.longestPageRows
+
+const isLong = ({ walk }: SliceState): boolean => walk.leastTotal > 2 * PAGES_EACH_AFTER_MOVE * walk.pageRows
+
+export const orderOfTotal = (state: SliceState) =>
+  isCutAfterMove(state) ? 'until a row moves' : 'the pages of the total'
+
+const isCutAfterMove = (state: SliceState): boolean =>
+  isOld(state) && state.slice.crowdedInstant === undefined && finerParts(state) !== undefined
+
+/** Returns whether a bare array's only page may be incomplete. Some services return only the first rows. */
+export const mayHideRows = (state: SliceState): boolean => {
+  const { profile, page1Complete, walk, readUpTo } = state
+  const hasNothingNewOnPage2 = readUpTo === 'page 2' && walk.latestNewRows === 0
+  const isOnly = hasNothingNewOnPage2 || lastPageFound(state)?.number === 1
+  const isSurelyLast = page1Complete === 'unless clamped' && walk.latestRowsSent === 0
+  const isUnproven = hasNothingNewOnPage2 || walk.firstRows >= profile.longestProvenPageRows
+  return isOnly && isUnproven && walk.firstRows > 1 && !isSurelyLast && canProbeNarrower(state)
+}
+
+const canProbeNarrower = (state: SliceState): boolean =>
+  state.settings.keyed && mayCut(state) && canSplit(state.slice.span)
+
+export const hiddenParts = (state: SliceState): readonly Span[] | undefined =>
+  state.slice.crowdedInstant === undefined ? undefined : finerParts(state)
+
+export function page2ConfirmsPage1({ page1Complete, walk }: SliceState): boolean {
+  if (page1Complete === 'unknown' || page1Complete === 'certain') return false
+  if (walk.refusal !== undefined) return page1Complete === 'unless clamped'
+  // Page 2 has as many rows as page 1 and no new row, so the service ignores page numbers.
+  const isSame = walk.latestRowsSent === walk.firstRowsSent
+  return walk.latestNewRows === 0 && (isSame || (page1Complete === 'unless clamped' && walk.latestRowsSent === 0))
+}
+
+export const continuesOnPage2 = ({ walk }: SliceState): boolean =>
+  walk.latestNewRows > 0 && walk.repeats < walk.firstRows
+
+export const isCountable = (state: SliceState): boolean =>
+  state.settings.keyed && isOld(state) && state.slice.mayCount === true && state.walk.repeats === 0
+
+export const lastPageFound = (state: SliceState) =>
+  typeof state.probes.lastPage === 'object' ? state.probes.lastPage : undefined
+
+export const countMax = ({ slice, settings }: SliceState): number =>
+  slice.rowsExpected === undefined ? settings.loadRowsMax : PLANNED_LOADS_MAX * settings.loadRowsMax
+
+export const mustWalkBack = (state: SliceState): boolean =>
+  lastPageFound(state) !== undefined && state.backwardWalk === undefined
+
+/** Returns the backward walk if it found exactly as many rows as the search for the last page has calculated. */
+export function completeBackwardWalk(state: SliceState): Walk | undefined {
+  const { backwardWalk: walk } = state
+  const total = lastPageFound(state)?.total
+  if (total === undefined || walk?.longestPageRows !== state.walk.firstRowsSent) return undefined
+  return walk.hasExactly(total) ? walk : undefined
 }
 
 /** Splits off the old part of a span, if it is longer than the young part. */
@@ -58,88 +121,23 @@ export function splitOffOld(state: SliceState): readonly Span[] | undefined {
   return isWorthIt ? parts : undefined
 }
 
-export const canBeCut = (state: SliceState): boolean =>
-  mayCut(state) && state.slice.crowdedInstant === undefined && canSplit(state.slice.span)
-
-export const continuesOnPage2 = ({ walk }: SliceState): boolean =>
-  walk.latestNewRows > 0 && walk.repeats < walk.firstRows
-
-export function page2ConfirmsPage1({ page1Complete, walk }: SliceState): boolean {
-  if (page1Complete === 'unknown' || page1Complete === 'certain') return false
-  if (walk.refusal !== undefined) return page1Complete === 'unless clamped'
-  // Page 2 has as many rows as page 1 and no new row, so the service ignores page numbers.
-  const isSame = walk.latestRowsSent === walk.firstRowsSent
-  return walk.latestNewRows === 0 && (isSame || (page1Complete === 'unless clamped' && walk.latestRowsSent === 0))
-}
-
 export function mayHideRowsBehindPage1({ profile, settings: { pageSize }, page1Complete, walk }: SliceState): boolean {
   if (walk.latestNewRows > 0) return false
   if (walk.latestRowsSent > 0 && page1Complete !== 'if unpaged' && walk.firstRows >= pageSize) return true
   return walk.refusal !== undefined && walk.firstRows >= Math.min(pageSize, profile.fullPageRows ?? pageSize)
 }
 
-/** Returns whether a bare array's only page may be incomplete. Some services return only the first rows. */
-export const mayHideRows = (state: SliceState): boolean => {
-  const { profile, page1Complete, walk, readUpTo } = state
-  const hasNothingNewOnPage2 = readUpTo === 'page 2' && walk.latestNewRows === 0
-  const isOnly = hasNothingNewOnPage2 || lastPageFound(state)?.number === 1
-  const isSurelyLast = page1Complete === 'unless clamped' && walk.latestRowsSent === 0
-  const isUnproven = hasNothingNewOnPage2 || walk.firstRows >= profile.longestProvenPageRows
-  return isOnly && isUnproven && walk.firstRows > 1 && !isSurelyLast && canProbeNarrower(state)
+export const hasMovedInFirstWalk = (state: SliceState): boolean =>
+  isEnd(state) && state.attempt === 1 && state.walk.hasMoved && isCutAfterMove(state)
+
+/** Cuts a span whose rows have moved into slices of 8 pages or, if it is short, in half. */
+export function cutAfterMove(state: SliceState): Omit<CutPlan, 'pageRows'> {
+  const { span } = state.slice
+  const total = state.walk.leastTotal
+  const pagesEach = isLong(state) ? PAGES_EACH_AFTER_MOVE : undefined
+  if (!canSplit(span)) return { total, pagesEach, parts: splitAtStart(state) }
+  return { total, pagesEach, parts: pagesEach === undefined ? splitByTotal(span, total, total / 2) : undefined }
 }
-
-export const hiddenParts = (state: SliceState): readonly Span[] | undefined =>
-  state.slice.crowdedInstant === undefined ? undefined : finerParts(state)
-
-export const learnProvenPage = (state: SliceState): PagingProfile =>
-  withProvenPage(learnSinglePage(state), state.walk.firstRows)
-
-export const learnSinglePage = ({ profile, settings, walk }: SliceState): PagingProfile =>
-  withLastPage(profile, Math.min(walk.firstRows, settings.pageSize))
-export const learnFullPage = ({ profile, walk }: SliceState): PagingProfile => withFullPage(profile, walk.firstRows)
-export const learnFollowed = (state: SliceState) => (continuesOnPage2(state) ? learnFullPage(state) : state.profile)
-
-/** Returns the profile after a walk: page 1 was full if later pages added rows and no row was on two pages. */
-export function learnWalked(state: SliceState): PagingProfile {
-  const { attempt, readUpTo, walk } = state
-  const isPaged = attempt === 1 && readUpTo === 'the end' && walk.firstTotal !== undefined
-  return isPaged && walk.repeats === 0 && walk.distinct > walk.firstRows ? learnFullPage(state) : state.profile
-}
-
-/** Raises `fullPageRows` if the last page has that many rows, but fewer than the longest page of this run. */
-export function learnAgreed({ profile, walk }: SliceState): PagingProfile {
-  const { fullPageRows = Number.POSITIVE_INFINITY, longestPageRowsOfRun } = profile
-  const isOutdated = walk.lastRows >= fullPageRows && walk.lastRows < longestPageRowsOfRun
-  return isOutdated ? withLastPage({ ...profile, fullPageRows: longestPageRowsOfRun }, longestPageRowsOfRun) : profile
-}
-
-export const lastPageFound = (state: SliceState) =>
-  typeof state.probes.lastPage === 'object' ? state.probes.lastPage : undefined
-
-export function learnCounted(state: SliceState): PagingProfile {
-  const { profile, settings, walk } = state
-  const rows = walk.firstRowsSent
-  if ((lastPageFound(state)?.number ?? 1) > 1) return withFullPage(profile, rows)
-  return withLastPage(profile, Math.min(rows, settings.pageSize))
-}
-
-export const countMax = ({ slice, settings }: SliceState): number =>
-  slice.rowsExpected === undefined ? settings.loadRowsMax : PLANNED_LOADS_MAX * settings.loadRowsMax
-
-/** Returns the backward walk if it found exactly as many rows as the search for the last page has calculated. */
-export function completeBackwardWalk(state: SliceState): Walk | undefined {
-  const { backwardWalk: walk } = state
-  const total = lastPageFound(state)?.total
-  if (total === undefined || walk?.longestPageRows !== state.walk.firstRowsSent) return undefined
-  return walk.hasExactly(total) ? walk : undefined
-}
-
-const walksAgree = ({ profile, walk, previous, probes }: SliceState): boolean =>
-  previous !== undefined &&
-  probes.pageZero !== 'unclear' &&
-  walk.endedWithoutRepeats(profile) &&
-  previous.endedWithoutRepeats(profile) &&
-  walk.agreesWith(previous)
 
 export const mayHavePageZero = (state: SliceState): boolean => {
   const { walk, previous, probes } = state
@@ -153,7 +151,12 @@ export const agreesBelowTotals = (state: SliceState): boolean => {
   return isEnd(state) && walksAgree(state) && walk.leastTotal > walk.distinct
 }
 
-const everyPageIsPage1 = (state: SliceState): boolean => agreesBelowTotals(state) && state.walk.repeats > 0
+const walksAgree = ({ profile, walk, previous, probes }: SliceState): boolean =>
+  previous !== undefined &&
+  probes.pageZero !== 'unclear' &&
+  walk.endedWithoutRepeats(profile) &&
+  previous.endedWithoutRepeats(profile) &&
+  walk.agreesWith(previous)
 
 /** Returns whether rows seem to be missing and no further request could find them. */
 export const mustGiveUp = (state: SliceState): boolean =>
@@ -172,23 +175,14 @@ export const hidesAtOneInstant = ({ settings, walk, previous }: SliceState): boo
 const mayBeOnlyPage = ({ firstTotal, page2Repeats, firstRows }: Walk): boolean =>
   firstTotal === undefined && page2Repeats && firstRows > 1
 
-export const isAgreed = (state: SliceState): boolean =>
-  walksAgree(state) && (!everyPageIsPage1(state) || state.probes.narrower === 'nothing new')
-
-const canProbeNarrower = (state: SliceState): boolean =>
-  state.settings.keyed && mayCut(state) && canSplit(state.slice.span)
-
-export const endsAtRefusedPage = ({ profile, settings, attempt, walk }: SliceState): boolean =>
-  attempt === settings.walkAttemptsMax &&
-  walk.refusalOfNeededPage(profile) !== undefined &&
-  walk.totalCount === undefined
-
 export function probeOfParts(state: SliceState): ProbeName | undefined {
   const { partTotals, narrower } = state.probes
   if (!agreesBelowTotals(state)) return undefined
   if (everyPageIsPage1(state)) return canProbeNarrower(state) && narrower === undefined ? 'narrower spans' : undefined
   return partTotals === undefined && countedParts(state).length > 0 ? 'totals of parts' : undefined
 }
+
+const everyPageIsPage1 = (state: SliceState): boolean => agreesBelowTotals(state) && state.walk.repeats > 0
 
 /** Returns two parts that do not overlap, or [] if the span can't be cut. */
 export function countedParts(state: SliceState): readonly Span[] {
@@ -201,6 +195,25 @@ export function countedParts(state: SliceState): readonly Span[] {
     { since: (middle + 1) as Instant, until: span.until },
   ]
 }
+
+export const isAgreed = (state: SliceState): boolean =>
+  walksAgree(state) && (!everyPageIsPage1(state) || state.probes.narrower === 'nothing new')
+
+export const endsAtRefusedPage = ({ profile, settings, attempt, walk }: SliceState): boolean =>
+  attempt === settings.walkAttemptsMax &&
+  walk.refusalOfNeededPage(profile) !== undefined &&
+  walk.totalCount === undefined
+
+/** Cuts a span without a lower bound, which has no middle, at the report's `start` or else at the year 1970. */
+export const splitAtStart = ({ slice: { span }, settings }: SliceState): readonly Span[] | undefined =>
+  span?.since === undefined && span !== undefined
+    ? (splitAt(span, settings.start) ?? splitAt(span, 0 as Instant))
+    : undefined
+
+export const splitIntoLoads = (
+  { slice: { span }, settings }: SliceState,
+  total: number,
+): readonly Span[] | undefined => (canSplit(span) ? splitByTotal(span, total, settings.loadRowsMax) : undefined)
 
 /** Returns parts of the span that probably fit into one response each. */
 export function finerParts(state: SliceState): readonly Span[] | undefined {
@@ -229,41 +242,3 @@ export function nextPageSize(state: SliceState): number {
   const rows = walk.page2Repeats ? most : Math.min(most, 2 * Math.max(walk.distinct, walk.totalCount ?? 0))
   return Math.max(size, rows)
 }
-
-/** Returns false if page 1 is shorter than an earlier page. Its total may then be too low. */
-export const isTotalTrusted = ({ profile, slice, walk }: SliceState): boolean =>
-  canSplit(slice.span) && walk.firstRows >= profile.longestPageRows
-
-const isLong = ({ walk }: SliceState): boolean => walk.leastTotal > 2 * PAGES_EACH_AFTER_MOVE * walk.pageRows
-
-export const isCutByTotal = (state: SliceState): boolean => {
-  const isWanted = !isOld(state) || (state.slice.mayCount === false && isLong(state))
-  return hasMorePages(state) && isTotalTrusted(state) && isWanted && state.slice.crowdedInstant === undefined
-}
-
-const isCutAfterMove = (state: SliceState): boolean =>
-  isOld(state) && state.slice.crowdedInstant === undefined && finerParts(state) !== undefined
-export const orderOfTotal = (state: SliceState) =>
-  isCutAfterMove(state) ? 'until a row moves' : 'the pages of the total'
-export const hasMovedInFirstWalk = (state: SliceState): boolean =>
-  isEnd(state) && state.attempt === 1 && state.walk.hasMoved && isCutAfterMove(state)
-
-/** Cuts a span whose rows have moved into slices of 8 pages or, if it is short, in half. */
-export function cutAfterMove(state: SliceState): Omit<CutPlan, 'pageRows'> {
-  const { span } = state.slice
-  const total = state.walk.leastTotal
-  const pagesEach = isLong(state) ? PAGES_EACH_AFTER_MOVE : undefined
-  if (!canSplit(span)) return { total, pagesEach, parts: splitAtStart(state) }
-  return { total, pagesEach, parts: pagesEach === undefined ? splitByTotal(span, total, total / 2) : undefined }
-}
-
-export const splitIntoLoads = (
-  { slice: { span }, settings }: SliceState,
-  total: number,
-): readonly Span[] | undefined => (canSplit(span) ? splitByTotal(span, total, settings.loadRowsMax) : undefined)
-
-export const isCountable = (state: SliceState): boolean =>
-  state.settings.keyed && isOld(state) && state.slice.mayCount === true && state.walk.repeats === 0
-
-export const mustWalkBack = (state: SliceState): boolean =>
-  lastPageFound(state) !== undefined && state.backwardWalk === undefined
