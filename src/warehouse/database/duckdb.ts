@@ -1,4 +1,4 @@
-/** The only file that uses DuckDB's driver. Statements run one at a time, except those that lock a lake (turn.ts). */
+/** The only file that uses DuckDB's driver. Statements run one at a time, except those of lakeLock.ts. */
 import {
   DuckDBArrayValue,
   type DuckDBConnection,
@@ -24,14 +24,14 @@ import { QueryCache } from './queryCache.ts'
 import { COMPACTIONS_MIN, type FileOptions, settings } from './settings.ts'
 import { STORAGE_FAULT } from './storage.ts'
 import { name, type Sql, type SqlRow, type SqlValue, text } from './sql.ts'
-import { takeTurn } from './turn.ts'
+import { takeLakeLock } from './lakeLock.ts'
 
 export interface DatabaseOptions extends FileOptions {
   readonly around?: AroundStatement | undefined
   /** The database's name in messages. Set if other processes write too. */
   readonly shared?: string
-  /** The lake whose writers commit one at a time (turn.ts). If undefined, a commit needs no lock. */
-  readonly turnsOf?: string | undefined
+  /** The lake that each transaction locks (lakeLock.ts). If undefined, a commit needs no lock. */
+  readonly lockedLake?: string | undefined
 }
 
 /** Executes a statement by calling `run`. A simulation can make it fail. */
@@ -58,7 +58,7 @@ export class Database implements Sql, AsyncDisposable {
   readonly #instance: DuckDBInstance
   readonly #connection: DuckDBConnection
   readonly #around: AroundStatement
-  readonly #turnsOf: string | undefined
+  readonly #lockedLake: string | undefined
   #side: DuckDBConnection | undefined
   readonly #cache = new QueryCache()
   /** Runs statements at once. Only work that `#inTurn` has started may use this. */
@@ -78,10 +78,10 @@ export class Database implements Sql, AsyncDisposable {
   private constructor(
     path: string,
     [opened, instance, connection]: readonly [DisposableStack, DuckDBInstance, DuckDBConnection],
-    { around = (_, run) => run(), shared, turnsOf, memory }: DatabaseOptions,
+    { around = (_, run) => run(), shared, lockedLake, memory }: DatabaseOptions,
   ) {
     this.memory = memory
-    this.#turnsOf = turnsOf
+    this.#lockedLake = lockedLake
     this.path = shared ?? path
     this.isShared = shared !== undefined
     this.#opened = opened
@@ -171,20 +171,20 @@ export class Database implements Sql, AsyncDisposable {
   /** Runs `work` in one transaction. In a lake, retries it after conflicts. */
   transaction<T>(work: (sql: Sql) => Promise<T>, limit: CompactionLimit<T> = () => COMPACTIONS_MIN): Promise<T> {
     const once = async () => {
-      await using _ = await this.#takeTurn()
+      await using _ = await this.#takeLakeLock()
       return await this.#transactOnce(work, limit)
     }
     return this.#inTurn(() => (this.isShared ? repeatConflicts(once, this.path) : once()))
   }
 
-  async #takeTurn(): Promise<AsyncDisposable | undefined> {
-    if (this.#turnsOf === undefined) return undefined
+  async #takeLakeLock(): Promise<AsyncDisposable | undefined> {
+    if (this.#lockedLake === undefined) return undefined
     const side = (this.#side ??= this.#opened.adopt(await this.#instance.connect(), (each) => each.closeSync()))
     const fail = (error: unknown): never => {
       throw this.#failure(error)
     }
     const run = (statement: string) => side.runAndReadAll(statement).then((reader) => reader.getRowObjectsJS(), fail)
-    return takeTurn(run, this.#turnsOf)
+    return takeLakeLock(run, this.#lockedLake)
   }
 
   async #transactOnce<T>(work: (sql: Sql) => Promise<T>, limit: CompactionLimit<T>): Promise<T> {

@@ -41,7 +41,7 @@ export async function openLake(place: LakePlace, options: DatabaseOptions): Prom
   const database = await Database.open(':memory:', {
     ...others,
     shared: lakeName(place),
-    turnsOf: place.catalogue === 'postgres' ? LAKE : undefined,
+    lockedLake: place.catalogue === 'postgres' ? LAKE : undefined,
   })
   try {
     await prepare(database, place)

@@ -1,6 +1,6 @@
-/** The turn of a transaction in a lake, without a catalogue (test/lake/turns.test.ts has one). */
+/** The lock of a lake, without a catalogue (test/lake/turns.test.ts has one). */
 import { expect, it } from 'vitest'
-import { takeTurn } from '../../src/warehouse/database/turn.ts'
+import { takeLakeLock } from '../../src/warehouse/database/lakeLock.ts'
 
 it('fails with LAKE_BUSY if other workers keep the lock, and ends its own transaction', async () => {
   const statements: string[] = []
@@ -8,6 +8,6 @@ it('fails with LAKE_BUSY if other workers keep the lock, and ends its own transa
     statements.push(statement)
     return Promise.resolve([{ taken: false }])
   }
-  await expect(takeTurn(refuse, 'lake')).rejects.toMatchObject({ code: 'LAKE_BUSY' })
+  await expect(takeLakeLock(refuse, 'lake')).rejects.toMatchObject({ code: 'LAKE_BUSY' })
   expect([statements[0], statements.at(-1)]).toEqual(['BEGIN', 'ROLLBACK'])
 })

@@ -1,4 +1,4 @@
-/** Lets the writers of a lake with PostgreSQL commit one at a time. */
+/** Locks a lake with PostgreSQL, so that its writers commit one at a time. */
 import { repeat, systemClock } from '../../clock.ts'
 import { SyncError } from '../../errors.ts'
 import { text } from './sql.ts'
@@ -21,7 +21,7 @@ const END_FROZEN = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activit
 type Run = (sql: string) => Promise<readonly { readonly taken?: unknown }[]>
 
 /** Waits for the lock. `run` needs its own connection, to which the lock belongs. */
-export async function takeTurn(run: Run, lake: string): Promise<AsyncDisposable> {
+export async function takeLakeLock(run: Run, lake: string): Promise<AsyncDisposable> {
   const catalogue = text(`__ducklake_metadata_${lake}`)
   const ask = (sql: string) => run(`FROM postgres_query(${catalogue}, ${text(sql)})`)
   await using taking = new AsyncDisposableStack()
