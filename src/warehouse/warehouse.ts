@@ -3,7 +3,6 @@ import { countBooks, type CountBooks } from './load/counting.ts'
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import { turns } from '../turns.ts'
-import type { DiscoveredColumn } from '../plan/columns.ts'
 import type { Coverage } from '../plan/coverage.ts'
 import type { RequestEntry } from '../plan/requestBudget.ts'
 import type { PagingProfile } from '../plan/pagingProfile.ts'
@@ -32,8 +31,8 @@ import { recordRequests, requestUse } from './books/requests.ts'
 import { type TrimResult, trimBooks } from './books/trimBooks.ts'
 import { migrate } from './books/layout.ts'
 import { beginMove, moveInto, type MovedTable } from './load/move.ts'
-import { load, loadIntoLake } from './load/load.ts'
-import type { LoadInput, LoadPlace, LoadResult } from './load/loadInput.ts'
+import { load } from './load/load.ts'
+import type { LoadDependencies, LoadInput, LoadResult } from './load/loadInput.ts'
 import { type QuietLoads, quietLoads } from './load/quietLoads.ts'
 import { sizeOf, stagedBytes } from './load/recordLoad.ts'
 import { makeFile, makeFolderFor, openFile, spillFolderOf, watchFile } from './database/warehouseFile.ts'
@@ -111,8 +110,6 @@ export class Warehouse implements AsyncDisposable {
   readonly #fences: Fences
   readonly #quiet: QuietLoads
   readonly #begun = new Map<string, RunRecord>()
-  /** If undefined, the next load reads the columns from the warehouse. */
-  #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]> | undefined
   #lastReportStates: string | undefined
   readonly #afterLoads = turns()
 
@@ -164,28 +161,13 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(async () => {
       const quiet = this.#quiet.add(input)
       if (quiet !== undefined) return quiet
-      const known = { numberMark: this.numberMark, fences: this.#fences, begun: this.#begun.get(input.runId) }
-      const result = this.#database.isShared
-        ? await loadIntoLake(this.#database, known, input)
-        : await this.#loadAlone(known, input)
+      const { numberMark } = this
+      const begun = this.#begun.get(input.runId)
+      const dependencies = { database: this.#database, numberMark, fences: this.#fences, begun }
+      const result = this.#database.isShared ? await load(dependencies, input) : await loadIntoFile(dependencies, input)
       this.#begun.delete(input.runId)
       return result
     })
-  }
-
-  async #loadAlone(known: Omit<LoadPlace, 'database' | 'discovered'>, input: LoadInput): Promise<LoadResult> {
-    const discovered = this.#discovered ?? (await discoveredColumns(this.#database))
-    // The next load reads the columns again if this load throws, because new columns may have been committed.
-    this.#discovered = undefined
-    const place = { ...known, database: this.#database, discovered }
-    const bytes = stagedBytes(input.segment)
-    const columns = countColumns(input.report, discovered)
-    await reserveForNewRows(this.#database, { bytes, report: input.report.name, columns })
-    const result = await withThreads(this.#database, bytes, () =>
-      withMemory(this.#database, sizeOf(input.segment), () => load(place, input)),
-    )
-    if (result.changes.length === 0) this.#discovered = discovered
-    return result
   }
 
   /** Returns the run's right to commit. Earlier runs of the same kind and report lose their right. */
@@ -218,7 +200,7 @@ export class Warehouse implements AsyncDisposable {
     const recorded = JSON.stringify(states, (field, value: unknown) => (field === 'now' ? undefined : value))
     if (recorded === this.#lastReportStates && !this.#database.isShared) return
     this.#lastReportStates = undefined
-    await this.#changingColumns(undefined, (sql) => recordReportStates(sql, states))
+    await this.#rewritingRows(undefined, (sql) => recordReportStates(sql, states))
     this.#lastReportStates = recorded
   }
 
@@ -231,7 +213,7 @@ export class Warehouse implements AsyncDisposable {
   }
 
   retypeColumn(request: RetypeRequest): Promise<RetypedColumn> {
-    return this.#changingColumns(undefined, (sql) => retypeColumn(sql, this.numberMark, request))
+    return this.#rewritingRows(undefined, (sql) => retypeColumn(sql, this.numberMark, request))
   }
 
   recordRequests(counts: readonly RequestEntry[], at: Instant): Promise<void> {
@@ -252,7 +234,7 @@ export class Warehouse implements AsyncDisposable {
   }
 
   recordCoverage(place: { report: ReportName; scope: string } & WithFence, coverage: Coverage): Promise<void> {
-    return this.#changingColumns(place.fence, (sql) => recordCoverage(sql, place, coverage))
+    return this.#rewritingRows(place.fence, (sql) => recordCoverage(sql, place, coverage))
   }
 
   async reconcile(place: ReconcilePlace & WithFence, begun: OpenReconcile): Promise<OpenReconcile> {
@@ -268,7 +250,7 @@ export class Warehouse implements AsyncDisposable {
 
   /** Makes the next runs read all rows again. Active runs can no longer commit. */
   reset(request: ResetRequest): Promise<number> {
-    return this.#changingColumns(undefined, async (sql) => {
+    return this.#rewritingRows(undefined, async (sql) => {
       for (const kind of ['incremental', 'backfill', 'reconcile'] as const) {
         const place = { report: request.report, kind, holder: RESET_RUN_ID }
         await this.#fences.check(sql, await this.#fences.take(sql, place))
@@ -357,11 +339,8 @@ export class Warehouse implements AsyncDisposable {
     return this.#fences.transact(this.#database, fence, work)
   }
 
-  #changingColumns<T>(fence: Fence | undefined, work: (sql: Sql) => Promise<T>): Promise<T> {
-    return this.#afterOtherLoads(() => {
-      this.#discovered = undefined
-      return withMemory(this.#database, sizeOf(undefined), () => this.#fenced(fence, work))
-    })
+  #rewritingRows<T>(fence: Fence | undefined, work: (sql: Sql) => Promise<T>): Promise<T> {
+    return this.#afterOtherLoads(() => withMemory(this.#database, sizeOf(undefined), () => this.#fenced(fence, work)))
   }
 
   #afterOtherLoads<T>(work: () => Promise<T>): Promise<T> {
@@ -371,4 +350,14 @@ export class Warehouse implements AsyncDisposable {
       return work()
     })
   }
+}
+
+async function loadIntoFile(dependencies: LoadDependencies, input: LoadInput): Promise<LoadResult> {
+  const { database } = dependencies
+  const bytes = stagedBytes(input.segment)
+  const columns = countColumns(input.report, await discoveredColumns(database))
+  await reserveForNewRows(database, { bytes, report: input.report.name, columns })
+  return withThreads(database, bytes, () =>
+    withMemory(database, sizeOf(input.segment), () => load(dependencies, input)),
+  )
 }

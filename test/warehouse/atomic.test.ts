@@ -16,7 +16,6 @@ import type { Sql } from '../../src/warehouse/database/sql.ts'
 import { Fences } from '../../src/warehouse/books/fences.ts'
 import { load } from '../../src/warehouse/load/load.ts'
 import type { AuditLoad, ChangesLoad, LoadInput } from '../../src/warehouse/load/loadInput.ts'
-import { discoveredColumns } from '../../src/warehouse/tables/tables.ts'
 import { markOf } from '../support/held.ts'
 import {
   aClosedWindow,
@@ -215,8 +214,7 @@ describe.each(CASES)('a load of $what', ({ report, before, rows, more, held }) =
   }
   const attempt = async (stopAt: number, input: LoadInput) => {
     const stopping = new Stopping(bench.database, stopAt)
-    const discovered = await discoveredColumns(bench.database)
-    const place = { numberMark: bench.opened.warehouse.numberMark, discovered, fences: new Fences() }
+    const place = { numberMark: bench.opened.warehouse.numberMark, fences: new Fences() }
     const outcome = await load({ ...place, database: stopping.asDatabase() }, input).catch((error: unknown) => error)
     return { outcome, statements: stopping.statements }
   }

@@ -286,11 +286,10 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'if (stored.length > 0 && isAudit) await',
   },
   {
-    name: 'found: a load that fails after its COMMIT does not look up the columns that it has made',
-    needs: 'diskFull',
-    file: 'src/warehouse/warehouse.ts',
-    from: '    this.#discovered = undefined\n    const place',
-    to: '    this.#discovered = discovered\n    const place',
+    name: 'a load does not see the columns that an earlier load has made',
+    file: 'src/warehouse/database/queryCache.ts',
+    from: '/\\btidemark\\.\\w+|',
+    to: '/\\btidemark\\.(?!columns)\\w+|',
   },
   {
     name: 'rows that the configuration leaves out count as absent',

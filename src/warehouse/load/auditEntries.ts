@@ -3,11 +3,15 @@ import type { ReportTable } from '../../../schema/tables.ts'
 import { countOf, type Sql, name, names, sameSql, text, time } from '../database/sql.ts'
 import { recordReplaced } from '../tables/versions.ts'
 import type { EntryWindow, MergeCounts } from './loadInput.ts'
-import type { Writing } from './loading.ts'
+import type { LoadTransaction } from './loadSteps.ts'
 import { insertRowsSql } from './merge.ts'
 
 /** Stores the staged entries. In the windows, deletes stored entries that the service no longer returns. */
-export async function mergeEntries(sql: Sql, load: Writing, windows: readonly EntryWindow[]): Promise<MergeCounts> {
+export async function mergeEntries(
+  sql: Sql,
+  load: LoadTransaction,
+  windows: readonly EntryWindow[],
+): Promise<MergeCounts> {
   const { input, table, staged, loadId } = load
   const target = `main.${name(table.name)}`
   await sql.run(`

@@ -8,10 +8,10 @@ import { alwaysFits, castOf, misfits } from './casts.ts'
 import { CHILD_DELETED_FIELD, itemIsNested, itemsSql, itemText, itemValue } from './items.ts'
 import { type Sql, name, names, sameSql, text } from '../database/sql.ts'
 import { childKey, closeVersions, insertReplacedSql, rowKeySql } from '../tables/versions.ts'
-import type { CarriedCollection, Merging } from './loading.ts'
+import type { CarriedCollection, RowMerge } from './loadSteps.ts'
 import { misfitKey, misfitSql } from './misfits.ts'
 
-interface ChildMerge extends Merging, CarriedCollection {
+interface ChildMerge extends RowMerge, CarriedCollection {
   readonly childColumns: readonly DiscoveredColumn[]
 }
 
@@ -19,7 +19,7 @@ interface ChildMerge extends Merging, CarriedCollection {
 const SHARED_BYTES_MAX = 8 * 2 ** 20
 
 /** Writes the child rows of the rows in the table `win`, and returns their number. */
-export async function mergeChildren(sql: Sql, load: Merging, replaces: boolean): Promise<number> {
+export async function mergeChildren(sql: Sql, load: RowMerge, replaces: boolean): Promise<number> {
   const all = load.staged.collections
     .map((each) => ({ ...load, ...each, childColumns: load.discovered(each.child.name) }))
     .filter(({ items }) => items !== undefined || replaces)

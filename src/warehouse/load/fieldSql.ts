@@ -5,15 +5,15 @@ import { has, Kind, NESTED, NUMBERS, only, SCALARS, TEXTS } from '../../plan/kin
 import type { CatalogField, ObjectCatalog } from '../../staging/catalog.ts'
 import { alwaysFits, castOf, isNestedSql, misfits, roundsSql, unmarkedJson, unmarkedText } from './casts.ts'
 import { name, text } from '../database/sql.ts'
-import type { Reading, StagedColumn } from './loading.ts'
+import type { FileLoad, StagedColumn } from './loadSteps.ts'
 import { misfitSql, reasonFor } from './misfits.ts'
 
 export class FieldSql {
-  readonly #load: Reading
+  readonly #load: FileLoad
   readonly #catalog: ObjectCatalog
   readonly #discovered: readonly DiscoveredColumn[]
 
-  constructor(load: Reading) {
+  constructor(load: FileLoad) {
     this.#load = load
     this.#catalog = load.segment.catalog
     this.#discovered = load.discovered(load.table.name)

@@ -1,8 +1,8 @@
-/** Types for the input, the place and the result of a load. */
+/** Types for the input, the dependencies and the result of a load. */
 import type { Declaration } from '../../../schema/report.ts'
 import type { SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
-import type { ColumnChange, DiscoveredColumn, SchemaContract } from '../../plan/columns.ts'
+import type { ColumnChange, SchemaContract } from '../../plan/columns.ts'
 import type { RequestEntry } from '../../plan/requestBudget.ts'
 import type { PreviousRead } from '../../plan/lateness.ts'
 import type { Segment } from '../../staging/spool.ts'
@@ -11,7 +11,6 @@ import type { ClosedWindow, RunRecord } from '../books/books.ts'
 import type { Fence, Fences } from '../books/fences.ts'
 import type { AuditedRecord } from '../books/auditRecords.ts'
 import type { Database } from '../database/duckdb.ts'
-import type { Sql } from '../database/sql.ts'
 
 export interface LoadRules {
   readonly contract: SchemaContract
@@ -132,11 +131,9 @@ export interface LoadResult extends LoadCounts {
   readonly changes: readonly { readonly table: string; readonly change: ColumnChange }[]
 }
 
-export interface LoadPlace {
+export interface LoadDependencies {
   readonly database: Database
   readonly numberMark: string
-  readonly discovered: ReadonlyMap<string, readonly DiscoveredColumn[]>
-  readonly beforeWriting?: (sql: Sql) => Promise<void>
   readonly fences: Fences
   /** The record of the run. Undefined once the run has committed something. */
   readonly begun?: RunRecord | undefined

@@ -8,7 +8,7 @@ import { castOf, memberOf } from './casts.ts'
 import { Kind } from '../../plan/kinds.ts'
 import { closeVersions, insertReplacedSql, rowKeySql } from '../tables/versions.ts'
 import type { GoneKeys, LoadCounts, MergeCounts } from './loadInput.ts'
-import type { Loading, Merging, StagedColumn } from './loading.ts'
+import type { PlannedLoad, RowMerge, StagedColumn } from './loadSteps.ts'
 import { isLaterSql, isNewerSql } from './rowVersion.ts'
 import { stampSql } from '../tables/tables.ts'
 
@@ -28,7 +28,7 @@ type Wins = Record<'wins' | 'updated' | 'deleted' | 'lateRows', number> & { read
 const columnNames = (columns: readonly { readonly name: string }[]): string[] => columns.map((column) => column.name)
 
 /** Merges staged rows. The table `win` lists the rows that are written. */
-export async function merge(sql: Sql, load: Merging): Promise<MergeCounts> {
+export async function merge(sql: Sql, load: RowMerge): Promise<MergeCounts> {
   const { table, staged, loadId } = load
   const { previousRead } = load.input
   const target = `main.${name(table.name)}`
@@ -60,7 +60,7 @@ export async function merge(sql: Sql, load: Merging): Promise<MergeCounts> {
 const STAGED_EXTRA = 's."~extra"'
 
 /** Returns SQL for `_extra`, with old values that the new row lacks. */
-async function extraSql(sql: Sql, load: Merging, target: string): Promise<string> {
+async function extraSql(sql: Sql, load: RowMerge, target: string): Promise<string> {
   const members = [...(await missingExtraFields(sql, load, target))].map((field) => {
     const member = `${text(`${JSON.stringify(field)}:`)} || ${memberOf('t._extra', field, load.numberMark)}::VARCHAR`
     return `CASE WHEN NOT (${load.staged.carries(field)}) THEN ${member} END`
@@ -78,7 +78,7 @@ const LONG_ROW_BYTES = PARSED_BYTES / 2_048
 const KEYS_OF_SHORT = `CASE WHEN strlen(t._extra) < ${LONG_ROW_BYTES} THEN json_keys(t._extra) ELSE [NULL] END`
 
 /** Reads the keys of long rows in several queries, to save memory. */
-async function missingExtraFields(sql: Sql, { input }: Merging, target: string): Promise<Set<string>> {
+async function missingExtraFields(sql: Sql, { input }: RowMerge, target: string): Promise<Set<string>> {
   const shapes = input.segment?.catalog.shapes ?? []
   const replaced = `win w JOIN staged s ON s.rowid = w.sid JOIN ${target} t ON t.rowid = w.replaced WHERE strlen(t._extra)`
   const missing = new Set<string>()
@@ -100,7 +100,7 @@ async function missingExtraFields(sql: Sql, { input }: Merging, target: string):
   return missing
 }
 
-function createWinSql(load: Merging, target: string): string {
+function createWinSql(load: RowMerge, target: string): string {
   const match = sameSql(load.table.key, 't', 's')
   const deletedNow = deletedSql(load, load.staged.columns, STAYS_DELETED)
   return `
@@ -115,7 +115,7 @@ function createWinSql(load: Merging, target: string): string {
 }
 
 /** Returns SQL that is true if the staged row is newer: by request time first, then by modification time. */
-function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumns }: Merging): string {
+function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumns }: RowMerge): string {
   const { serviceNow, kind } = input
   const columns = columnNames(staged.columns)
   const fresh = { alias: 's', observedAt: 's."~observed_at"', askedAt: 's."~asked_at"', columns }
@@ -135,7 +135,7 @@ function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumn
 const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
 /** A row is deleted by its flag or, without a flag, by `gone_keys`. */
-function deletedSql(load: Loading, columns: readonly StagedColumn[], staysDeleted: string): string {
+function deletedSql(load: PlannedLoad, columns: readonly StagedColumn[], staysDeleted: string): string {
   const stamp = stampSql(load.report, 's', columnNames(columns)) ?? 'NULL::TIMESTAMPTZ'
   const gone = load.input.gone && isProvenGoneSql(load.table, stamp, staysDeleted)
   return load.report.deletedFlag === undefined
@@ -183,7 +183,7 @@ interface RowsToInsert {
   readonly replaced?: { readonly target: string; readonly extra: string } | undefined
 }
 
-export function insertRowsSql(load: Loading & { readonly loadId: number }, inserted: RowsToInsert): string {
+export function insertRowsSql(load: PlannedLoad & { readonly loadId: number }, inserted: RowsToInsert): string {
   const { input, report, table, tableColumns, loadId } = load
   const { columns, rows, replaced } = inserted
   const carried = new Map(columns.map((column) => [column.name, column.carried]))
@@ -216,7 +216,7 @@ export function insertRowsSql(load: Loading & { readonly loadId: number }, inser
 }
 
 /** Returns SQL for the modification time of late rows, NULL for others. Undefined if late rows are not counted. */
-function lateStampSql({ report, staged, tableColumns, input: { previousRead } }: Merging): string | undefined {
+function lateStampSql({ report, staged, tableColumns, input: { previousRead } }: RowMerge): string | undefined {
   const sent = stampSql(report, 's', columnNames(staged.columns))
   if (previousRead === undefined || sent === undefined) return undefined
   const before = stampSql(report, 't', tableColumns) ?? 'NULL::TIMESTAMPTZ'

@@ -2,7 +2,7 @@
 import type { DuckType, ReportTable } from '../../../schema/tables.ts'
 import { VALUES } from '../../../schema/values.ts'
 import { countOf, type Sql, name, names, sameSql, text } from '../database/sql.ts'
-import type { Merging } from './loading.ts'
+import type { RowMerge } from './loadSteps.ts'
 
 /** Returns why a value does not fit. Example: `no 64-bit integer`. */
 export const reasonFor = (type: DuckType): string => VALUES[type as keyof typeof VALUES].misfit
@@ -23,7 +23,7 @@ export const CREATE_FOUND_MISFITS = `
 
 type MisfitColumn = { readonly table: string; readonly column: string }
 
-export async function recordMisfits(sql: Sql, load: Merging): Promise<number> {
+export async function recordMisfits(sql: Sql, load: RowMerge): Promise<number> {
   const { report, table, staged, loadId, rules } = load
   const isAudit = report.perRecord !== undefined
   if (staged.mayMisfit) await sql.run(isAudit ? entryMisfitsSql(table, loadId) : rowMisfitsSql(table))
@@ -65,7 +65,7 @@ function entryMisfitsSql(table: ReportTable, loadId: number): string {
 }
 
 /** Deletes misfits of written fields. For rows that were not written, updates `last_seen`. */
-function deleteOldMisfitsSql(load: Merging, stored: readonly MisfitColumn[]): string {
+function deleteOldMisfitsSql(load: RowMerge, stored: readonly MisfitColumn[]): string {
   const { table } = load
   const carried = stored.map((each) => {
     const isColumn = `o."table" = ${text(each.table)} AND o."column" = ${text(each.column)}`
@@ -82,7 +82,7 @@ function deleteOldMisfitsSql(load: Merging, stored: readonly MisfitColumn[]): st
     WHERE m.rowid = u.tid`
 }
 
-function carriesSql({ report, table, staged }: Merging, stored: MisfitColumn): string {
+function carriesSql({ report, table, staged }: RowMerge, stored: MisfitColumn): string {
   const child = table.children.find((each) => each.name === stored.table)
   if (child !== undefined) return staged.carries(child.field)
   if (stored.column === 'is_deleted' && report.deletedFlag !== undefined) return staged.carries(report.deletedFlag)

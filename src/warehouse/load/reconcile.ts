@@ -8,7 +8,7 @@ import { countOf, onlyRow, type Sql, name, names, text, time, withoutNulls, type
 import { keySql } from './rejectedRows.ts'
 import { recordReplaced, historyOf } from '../tables/versions.ts'
 import type { MergeCounts, ReconcileProgress } from './loadInput.ts'
-import type { Writing } from './loading.ts'
+import type { LoadTransaction } from './loadSteps.ts'
 
 /** Share of rows that one reconcile may mark as deleted without permission. */
 export const DELETED_SHARE_MAX = 0.1
@@ -68,7 +68,7 @@ export async function beginReconcile(sql: Sql, place: ReconcilePlace, begun: Ope
       ${time(begun.startedAt)}, NULL, NULL, 0, 0, 0, 0, 0, ${askedSql(place.asked)})`)
 }
 
-export async function recordReconcileStep(sql: Sql, load: Writing, step: ReconcileProgress & MergeCounts) {
+export async function recordReconcileStep(sql: Sql, load: LoadTransaction, step: ReconcileProgress & MergeCounts) {
   const { report, staged } = load
   const { reconcileId, reached, inserted, updated } = step
   const id = text(reconcileId)

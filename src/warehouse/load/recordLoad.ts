@@ -6,7 +6,7 @@ import { recordRun, type RunRecord } from '../books/books.ts'
 import { countOf, type Sql, text, time } from '../database/sql.ts'
 import type { LoadSize } from '../database/loadResources.ts'
 import type { LoadInput, LoadResult } from './loadInput.ts'
-import type { Writing } from './loading.ts'
+import type { LoadTransaction } from './loadSteps.ts'
 
 export const stagedBytes = (segment: Segment | undefined): number =>
   segment === undefined ? 0 : segment.collections.reduce((sum, { bytes }) => sum + bytes, segment.bytes)
@@ -18,7 +18,7 @@ export const sizeOf = (segment: Segment | undefined): LoadSize => ({
 
 export type LoadFigures = Omit<LoadResult, 'changes'>
 
-async function unflaggedRows(sql: Sql, { input, report, staged }: Writing): Promise<number | null> {
+async function unflaggedRows(sql: Sql, { input, report, staged }: LoadTransaction): Promise<number | null> {
   const { deletedFlag: flag } = report
   if (flag === undefined || input.segment === undefined) return null
   const flagged = staged?.carries(flag) ?? 'true'
@@ -37,7 +37,7 @@ export function loadRow(input: LoadInput, figures: LoadFigures, unflagged: numbe
 /** Records a load. `begun` is set if the run has not committed anything yet. */
 export async function recordLoad(
   sql: Sql,
-  load: Writing,
+  load: LoadTransaction,
   { begun, ...figures }: LoadFigures & { readonly begun: RunRecord | undefined },
 ): Promise<void> {
   const { input } = load

@@ -6,7 +6,7 @@ import { WITHHELD } from '../../plan/privacy.ts'
 import { ROWS_A_PAGE } from '../../plan/stagedNames.ts'
 import { countOf, type Sql, name, names, text, time } from '../database/sql.ts'
 import type { RejectedBatch } from './loadInput.ts'
-import type { Merging, Writing } from './loading.ts'
+import type { RowMerge, LoadTransaction } from './loadSteps.ts'
 
 export interface RejectedRow {
   readonly scope: string
@@ -27,7 +27,7 @@ export interface RejectedRowsRequest {
   readonly limit: number
 }
 
-export async function updateRejectedRows(sql: Sql, load: Writing): Promise<void> {
+export async function updateRejectedRows(sql: Sql, load: LoadTransaction): Promise<void> {
   const { input, report, staged } = load
   if (input.kind === 'retry') await deleteRejectedBatch(sql, report.name, input.batch)
   if (staged === undefined) return
@@ -36,7 +36,10 @@ export async function updateRejectedRows(sql: Sql, load: Writing): Promise<void>
 }
 
 /** If the row is already stored, only its time is updated. */
-async function recordRejected(sql: Sql, { input, report, rules: { excludePayload }, loadId }: Writing): Promise<void> {
+async function recordRejected(
+  sql: Sql,
+  { input, report, rules: { excludePayload }, loadId }: LoadTransaction,
+): Promise<void> {
   const row = excludePayload ? WITHHELD_ROW : 'row'
   const reason = excludePayload ? REASON_ALONE : 'reason'
   const knowsGone = input.gone !== undefined
@@ -110,7 +113,7 @@ const reportsWithRejected = (sql: Sql): Promise<{ report: string; listed: number
   )
 
 /** Deletes rejected rows with a later version. A summary does not replace a full row. */
-async function deleteCorrectedRows(sql: Sql, { report, staged }: Merging): Promise<void> {
+async function deleteCorrectedRows(sql: Sql, { report, staged }: RowMerge): Promise<void> {
   const key = keyField(report)
   if (key === undefined || !(await reportsWithRejected(sql)).some((each) => each.report === report.name)) return
   const summary = [...new Set(Object.values(report.fields).flatMap(({ also = [] }) => also))]

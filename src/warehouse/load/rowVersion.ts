@@ -3,7 +3,7 @@ import type { Declaration } from '../../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
 import { countOf, names, sameSql, type Sql } from '../database/sql.ts'
 import { stampSql } from '../tables/tables.ts'
-import type { Reading, StagedColumn, StagedRows } from './loading.ts'
+import type { FileLoad, StagedColumn, StagedRows } from './loadSteps.ts'
 
 export interface RowNames {
   readonly alias: string
@@ -36,7 +36,7 @@ export function isNewerSql(report: Declaration, sides: readonly [RowSide, RowSid
   return `CASE WHEN ${isWrong} THEN ${one.observedAt} ${newer} ${other.observedAt} ELSE ${versions} END`
 }
 
-function newestOfKeySql({ report, table, rules: { settleMs } }: Reading, columns: string[], from: string): string {
+function newestOfKeySql({ report, table, rules: { settleMs } }: FileLoad, columns: string[], from: string): string {
   const row = { alias: 'staged', observedAt: '"~observed_at"' }
   const key = names(table.key)
   // No field begins with ~, so no column can hide the alias `~is_wrong`.
@@ -61,7 +61,7 @@ function isStampedAhead(report: Declaration, columns: readonly string[], names: 
 const observableUntil = ({ observedAt }: RowNames): string => `${observedAt} + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
 
 /** Keeps one row per key. Returns tables of older rows to merge first, oldest table first. */
-export async function splitDuplicates(sql: Sql, load: Reading, staged: readonly StagedColumn[]) {
+export async function splitDuplicates(sql: Sql, load: FileLoad, staged: readonly StagedColumn[]) {
   const { shapes } = load.segment.catalog
   const columns = staged.map((column) => column.name)
   const earlier: string[] = []
@@ -86,7 +86,7 @@ export async function splitDuplicates(sql: Sql, load: Reading, staged: readonly 
   return Promise.all(earlier.map(async (each) => ({ table: each, rows: await countOf(sql, each) })))
 }
 
-type Shapes = Reading['segment']['catalog']['shapes']
+type Shapes = FileLoad['segment']['catalog']['shapes']
 
 /** Returns pairs of shapes whose older shape has a field that the newer lacks. */
 async function shapesWithMoreFields(sql: Sql, shapes: Shapes, pairs: string): Promise<string[]> {

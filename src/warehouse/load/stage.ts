@@ -10,14 +10,14 @@ import type { Segment, StagedCollection } from '../../staging/spool.ts'
 import { countOf, type Sql, name, names, pointer, text, time } from '../database/sql.ts'
 import { FieldSql, unknownField } from './fieldSql.ts'
 import { CHILD_DELETED_FIELD, itemsSql, itemText } from './items.ts'
-import type { Reading, RowReading, StagedRows } from './loading.ts'
+import type { FileLoad, StagedFields, StagedRows } from './loadSteps.ts'
 import { splitDuplicates } from './rowVersion.ts'
 
 /** A larger `maximum_object_size` needs more memory, because each thread reserves it twice. */
 const OBJECT_BYTES_MIN = 1024 * 1024
 
 /** Returns the query that reads the staged rows. Run it with `rowsInOrder`. */
-export async function readRows(sql: Sql, load: Reading): Promise<RowReading & { readonly sql: string }> {
+export async function readRows(sql: Sql, load: FileLoad): Promise<StagedFields & { readonly sql: string }> {
   const { table, segment, files, rules } = load
   const reading = new FieldSql(load)
   const columns = reading.columns()
@@ -50,7 +50,7 @@ export async function readRows(sql: Sql, load: Reading): Promise<RowReading & { 
 }
 
 /** Fills the table `staged` and, if rows are rejected, the table `refused`. */
-export async function stage(sql: Sql, load: Reading): Promise<StagedRows> {
+export async function stage(sql: Sql, load: FileLoad): Promise<StagedRows> {
   const { report, table, segment, rules } = load
   const { sql: rowsSql, ...reading } = await readRows(sql, load)
   await sql.rowsInOrder(`CREATE OR REPLACE TEMP TABLE staged AS ${rowsSql}`)
@@ -69,7 +69,7 @@ export async function stage(sql: Sql, load: Reading): Promise<StagedRows> {
   return { ...reading, rejected, rows: isUnique ? stored : await countOf(sql, 'staged'), earlier }
 }
 
-async function rejectItems(sql: Sql, { table, segment, discovered }: Reading): Promise<void> {
+async function rejectItems(sql: Sql, { table, segment, discovered }: FileLoad): Promise<void> {
   for (const items of segment.collections) {
     const child = table.children.find((each) => each.field === items.field)
     const fields = segment.catalog.field(items.field)?.elements?.fields ?? []
@@ -110,7 +110,7 @@ function shapeHash(shapes: readonly (readonly string[])[]): string {
 }
 
 /** Moves rejected rows to `refused`, and returns the number of different rows. */
-async function moveToRefused(sql: Sql, { segment, numberMark }: Reading, refused: number): Promise<number> {
+async function moveToRefused(sql: Sql, { segment, numberMark }: FileLoad, refused: number): Promise<number> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE refused AS
     SELECT "~ordinal" AS ordinal, "~reason" AS reason, NULL::VARCHAR AS row FROM staged WHERE "~reason" IS NOT NULL`)
@@ -147,7 +147,7 @@ function restoreItemsSql(items: StagedCollection, { catalog }: Segment): string 
 }
 
 export const throwAsLoadRefused =
-  ({ report, segment }: Reading) =>
+  ({ report, segment }: FileLoad) =>
   (error: unknown): never => {
     const known = asSyncError(error)
     if (known.code !== 'UNEXPECTED') throw known

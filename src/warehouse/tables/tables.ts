@@ -179,7 +179,7 @@ function historySql(change: ColumnChange): string {
 }
 
 export async function discoveredColumns(sql: Sql): Promise<Map<string, DiscoveredColumn[]>> {
-  const rows = await sql.rows<DiscoveredColumn & { table: string }>(
+  const rows = await sql.cachedRows<DiscoveredColumn & { table: string }>(
     `SELECT table_name AS "table", field, column_name AS name, type,
        (table_name, column_name) IN (SELECT (table_name, column_name) FROM tidemark.schema_changes WHERE change = 'retyped') AS "isRetyped"
      FROM tidemark.columns ORDER BY load_id, column_name`,

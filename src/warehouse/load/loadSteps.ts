@@ -13,9 +13,11 @@ export interface ColumnPlan {
   readonly discovered: (table: string) => readonly DiscoveredColumn[]
   /** The columns of the report's table, without system columns. */
   readonly tableColumns: readonly string[]
+  /** The discovered columns before `columnChanges`, as text. */
+  readonly storedColumns: string
 }
 
-export interface Loading extends ColumnPlan {
+export interface PlannedLoad extends ColumnPlan {
   readonly input: LoadInput
   readonly report: Declaration
   readonly table: ReportTable
@@ -23,19 +25,19 @@ export interface Loading extends ColumnPlan {
   readonly numberMark: string
 }
 
-export interface Reading extends Loading {
+export interface FileLoad extends PlannedLoad {
   readonly segment: Segment
   readonly files: readonly string[]
 }
 
-export interface Writing extends Loading {
+export interface LoadTransaction extends PlannedLoad {
   readonly loadId: number
   readonly history: HistoryStart | undefined
   /** Undefined if the load has no rows, or does not stage them. */
   readonly staged: StagedRows | undefined
 }
 
-export type Merging = Writing & { readonly staged: StagedRows }
+export type RowMerge = LoadTransaction & { readonly staged: StagedRows }
 
 export interface StagedColumn {
   readonly name: string
@@ -52,7 +54,7 @@ export interface CarriedCollection {
   readonly items: StagedCollection | undefined
 }
 
-export interface RowReading {
+export interface StagedFields {
   readonly columns: readonly StagedColumn[]
   readonly collections: readonly CarriedCollection[]
   /** True if the column `~misfits` may list values. */
@@ -60,7 +62,7 @@ export interface RowReading {
   readonly carries: (field: string) => string
 }
 
-export interface StagedRows extends RowReading {
+export interface StagedRows extends StagedFields {
   readonly rejected: number
   readonly rows: number
   /** If a row was read several times, its older versions are in these tables. They are merged first, oldest first. */
