@@ -4,7 +4,7 @@ import type { Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'
 import { repeat } from '../../src/clock.ts'
 import { asSyncError, SyncError } from '../../src/errors.ts'
-import type { Pull, PullAsk, PullContext } from '../../src/sync/backfill/handover.ts'
+import type { Pull, WindowRequest, PullContext } from '../../src/sync/backfill/handover.ts'
 import { pullHere, pullWindow, readPulled } from '../../src/sync/backfill/handover.ts'
 import type { SyncContext } from '../../src/sync/context.ts'
 import type { JobConsumers, Task } from '../queue/consumers.ts'
@@ -97,7 +97,7 @@ async function onceReachable<T>(ask: () => Promise<T>, { clock, signal }: Pick<S
   }
 }
 
-function lostWindowError({ report, number }: PullAsk): SyncError {
+function lostWindowError({ report, number }: WindowRequest): SyncError {
   return new SyncError('STAGED_MISSING', `${report}: the queue's store has lost the job of window ${number}`, {
     report,
     cure: 'The window is pulled again.',

@@ -3,7 +3,7 @@ import type { JobsOptions } from 'bullmq'
 import { z } from 'zod'
 import { Report as report } from '../../schema/index.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
-import type { PullAsk } from '../../src/sync/backfill/handover.ts'
+import type { WindowRequest } from '../../src/sync/backfill/handover.ts'
 
 /** Only the owner of the warehouse takes jobs from these queues. */
 export const OWNER_QUEUES = ['incremental', 'reconcile', 'backfill', 'housekeeping', 'notices', 'control'] as const
@@ -30,7 +30,7 @@ export const BackfillJob = z.strictObject({ backfillId: z.string().min(1), repor
 export type BackfillJob = z.infer<typeof BackfillJob>
 
 export const WindowJob = z.strictObject({
-  ask: z.custom<PullAsk>((value) => typeof value === 'object' && value !== null),
+  ask: z.custom<WindowRequest>((value) => typeof value === 'object' && value !== null),
   isUnwanted: z.literal(true).optional(),
 })
 export type WindowJob = z.infer<typeof WindowJob>

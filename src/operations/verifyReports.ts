@@ -8,7 +8,7 @@ import type { Config } from '../config/config.ts'
 import { asSyncError, SyncError } from '../errors.ts'
 import { isThere } from '../folders.ts'
 import type { Instant } from '../instant.ts'
-import { type CompareAsk, type ScopeComparison, verifyReport } from '../sync/verify.ts'
+import { type CompareRequest, type ScopeComparison, verifyReport } from '../sync/verify.ts'
 import { type Pause, pauses } from '../warehouse/books/books.ts'
 import { attachSql, compareWindow, READER_COPY } from '../warehouse/publish/compareWindow.ts'
 import { Warehouse } from '../warehouse/warehouse.ts'
@@ -52,7 +52,7 @@ export async function verifyReports(
   const verified: VerifiedReport[] = []
   for (const report of reports) {
     signal.throwIfAborted()
-    const compare = (window: CompareAsk) => compareWindow(warehouse, { ...window, report: reportOf(report) })
+    const compare = (window: CompareRequest) => compareWindow(warehouse, { ...window, report: reportOf(report) })
     const markOf = (scope: string) => readMark(warehouse, report, scope)
     const ask = { report, from, to, runId: randomUUID(), markOf, pauses: held, compare }
     const scopes = await verifyReport(context, ask).catch(asSyncError)

@@ -31,7 +31,7 @@ export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<R
 }
 
 /** Throws the stored error if a refusal has paused the report. Protects commands that send requests outside of runs. */
-export function refuseAgain(pauses: readonly Pause[], report: ReportName, settings: SyncSettings): void {
+export function throwIfRefused(pauses: readonly Pause[], report: ReportName, settings: SyncSettings): void {
   const refused = pauses.filter((pause) => pause.code !== 'REPORT_PAUSED' && pause.client === clientOf(pause, settings))
   const one =
     refused.find((pause) => pause.report === report) ?? refused.find(({ code }) => code === 'CREDENTIALS_REFUSED')

@@ -6,19 +6,19 @@ import { UNKNOWN_PAGING } from '../plan/pagingProfile.ts'
 import { CLOCK_GRAIN_MS } from '../plan/window.ts'
 import type { Pause } from '../warehouse/books/books.ts'
 import type { WindowComparison } from '../warehouse/publish/compareWindow.ts'
-import { refuseAgain } from './pauses.ts'
+import { throwIfRefused } from './pauses.ts'
 import { type SyncContext, scopesOf } from './context.ts'
 import { Reading } from './walk/reading.ts'
 import { readServiceTime } from './walk/serviceTime.ts'
 
-export interface VerifyAsk {
+export interface VerifyRequest {
   readonly report: ReportName
   readonly from: Instant | undefined
   readonly to: Instant | undefined
   readonly runId: string
   readonly markOf: (scope: string) => Promise<Instant | undefined>
   readonly pauses: readonly Pause[]
-  readonly compare: (ask: CompareAsk) => Promise<WindowComparison>
+  readonly compare: (request: CompareRequest) => Promise<WindowComparison>
 }
 
 export interface ComparedScope {
@@ -28,7 +28,7 @@ export interface ComparedScope {
   readonly until: Instant
 }
 
-export interface CompareAsk extends ComparedScope {
+export interface CompareRequest extends ComparedScope {
   readonly mark: Instant
 }
 
@@ -38,33 +38,33 @@ export interface ScopeComparison extends ComparedScope, WindowComparison {
 }
 
 /** Compares all scopes. Throws USAGE_INVALID if a window can't be compared, and the client's errors. */
-export async function verifyReport(context: SyncContext, ask: VerifyAsk): Promise<ScopeComparison[]> {
-  const declaration = reportOf(ask.report)
+export async function verifyReport(context: SyncContext, request: VerifyRequest): Promise<ScopeComparison[]> {
+  const declaration = reportOf(request.report)
   if (declaration.perRecord !== undefined) {
-    throw notVerifiable(ask.report, 'it is requested record by record', 'Name a report with windows of its own.')
+    throw notVerifiable(request.report, 'it is requested record by record', 'Name a report with windows of its own.')
   }
-  refuseAgain(ask.pauses, ask.report, context.settings)
+  throwIfRefused(request.pauses, request.report, context.settings)
   const scopes = scopesOf(context.settings, declaration)
   const verified: ScopeComparison[] = []
-  for (const scope of scopes) verified.push(await verifyScope(context, ask, scope))
+  for (const scope of scopes) verified.push(await verifyScope(context, request, scope))
   return verified
 }
 
-async function verifyScope(context: SyncContext, ask: VerifyAsk, scope: string): Promise<ScopeComparison> {
-  const { report } = ask
-  const { mark, ...bounds } = boundsOf(context, ask, await ask.markOf(scope))
+async function verifyScope(context: SyncContext, request: VerifyRequest, scope: string): Promise<ScopeComparison> {
+  const { report } = request
+  const { mark, ...bounds } = boundsOf(context, request, await request.markOf(scope))
   const window = { ...bounds, report, scope }
-  const pages = await readInto(context, { ...window, runId: ask.runId })
-  const first = await ask.compare({ ...window, mark })
+  const pages = await readInto(context, { ...window, runId: request.runId })
+  const first = await request.compare({ ...window, mark })
   if (first.extra.rows === 0) return { ...window, pages, ...first }
   // The copy has rows that the service did not return. They may have been edited since, so later times are read too.
   const serviceTime = await readServiceTime(context, reportOf(report), { currency: scope })
   const later = { since: window.until, until: plusMs(serviceTime, CLOCK_GRAIN_MS) }
-  const more = await readInto(context, { ...window, ...later, runId: ask.runId })
-  return { ...window, pages: pages + more, ...first, extra: (await ask.compare({ ...window, mark })).extra }
+  const more = await readInto(context, { ...window, ...later, runId: request.runId })
+  return { ...window, pages: pages + more, ...first, extra: (await request.compare({ ...window, mark })).extra }
 }
 
-function boundsOf(context: SyncContext, { report, from, to }: VerifyAsk, mark: Instant | undefined) {
+function boundsOf(context: SyncContext, { report, from, to }: VerifyRequest, mark: Instant | undefined) {
   if (mark === undefined)
     throw notVerifiable(report, 'it was never read to its end', `Run "tidemark sync ${report}" first.`)
   const { start } = context.settings.reports[report]

@@ -10,7 +10,7 @@ import { openStore } from '../../jobs/stores/openStore.ts'
 import { pullThroughQueue } from '../../jobs/backfill/windows.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { SyncError } from '../../src/errors.ts'
-import type { PullAsk } from '../../src/sync/backfill/handover.ts'
+import type { WindowRequest } from '../../src/sync/backfill/handover.ts'
 import type { SyncContext } from '../../src/sync/context.ts'
 import { startRedis } from '../support/redisServer.ts'
 import { aWorkshop, hasSaid, held, linesOf, OWNS, stop, until, type Workshop } from './support.ts'
@@ -131,7 +131,7 @@ it('who waits for a window that another process pulls goes on waiting while Redi
   const requests = new Requests(store)
   await until(async () => (await requests.workersOf('windows')) === 1)
   const context = { clock: systemClock } as SyncContext
-  const ask = { backfillId: 'b', report: 'events', number: 1, fence: { epoch: 1 } } as PullAsk
+  const ask = { backfillId: 'b', report: 'events', number: 1, fence: { epoch: 1 } } as WindowRequest
   const pulled = pullThroughQueue({ context, requests })(ask, new AbortController().signal)
   const ended = pulled.catch((error: unknown) => error as SyncError)
   await until(async () => (await queue.getActiveCount()) === 1)

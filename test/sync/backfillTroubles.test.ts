@@ -21,7 +21,7 @@ import { cancelBackfill } from '../../src/sync/backfill/backfill.ts'
 import {
   loadPulled,
   type Pull,
-  type PullAsk,
+  type WindowRequest,
   pullHere,
   settingsHash,
   readPulled,
@@ -345,7 +345,7 @@ async function aTideAt({ config }: Place, sandbox: Sandbox): Promise<OpenTide> {
 }
 
 /** A backfill of one window in the books, and what a puller is told of it. */
-async function begunWindow({ warehouse, config }: OpenTide, report: ReportName): Promise<PullAsk> {
+async function begunWindow({ warehouse, config }: OpenTide, report: ReportName): Promise<WindowRequest> {
   const scope = report === 'budgets' || report === 'automated_bookings' ? 'EUR' : ''
   const range = { since: FROM, until: fromMillis(Date.now()) }
   const window = { ...range, scope, number: 1, plannedRows: undefined, plannedRequests: 1 }

@@ -16,7 +16,7 @@ import { planBackfill } from './backfillPlan.ts'
 import { checkRange } from './backfillRequest.ts'
 import { eachConcurrently } from '../concurrently.ts'
 import { type Progress, type SyncContext, type WindowsProgress, withFence } from '../context.ts'
-import { loadPulled, type Pull, type PullAsk, type PulledWindow, settingsHash } from './handover.ts'
+import { loadPulled, type Pull, type WindowRequest, type PulledWindow, settingsHash } from './handover.ts'
 import { pauseAfter, pausedReports } from '../pauses.ts'
 import { storeSettings } from '../refill.ts'
 
@@ -125,13 +125,16 @@ function countWindows(windows: BookedWindow[], { backfillId, report, onProgress 
   const startedMs = clock.monotonicMs()
   const sumOf = (state: BookedWindow['state'], figure: 'rows' | 'pages' | 'plannedRequests'): number =>
     windows.reduce((sum, window) => (window.state === state ? sum + window[figure] : sum), 0)
-  let [rows, pages] = [sumOf('done', 'rows'), sumOf('done', 'pages')]
-  let [done, failed, total] = [windows.filter(({ state }) => state === 'done').length, 0, windows.length]
-  let [requestsDone, requestsLeft] = [0, sumOf('pending', 'plannedRequests')]
+  let rows = sumOf('done', 'rows')
+  let pages = sumOf('done', 'pages')
+  let done = windows.filter(({ state }) => state === 'done').length
+  let failed = 0
+  let requestsDone = 0
+  let requestsLeft = sumOf('pending', 'plannedRequests')
   const send = () => {
     const msEach = (clock.monotonicMs() - startedMs) / requestsDone
     const msLeft = requestsDone === 0 ? undefined : msEach * requestsLeft
-    onProgress?.({ backfillId, report, rows, pages, windows: { done, failed, total, msLeft } })
+    onProgress?.({ backfillId, report, rows, pages, windows: { done, failed, total: windows.length, msLeft } })
   }
   return {
     report: send,
@@ -153,7 +156,7 @@ function countWindows(windows: BookedWindow[], { backfillId, report, onProgress 
 async function runWindow(context: SyncContext, options: BackfillOptions, window: BookedWindow): Promise<PulledWindow> {
   for (let tried = 1; ; tried += 1) {
     try {
-      const pulled = await options.pull(await pullRequest(context, options, window), context.signal)
+      const pulled = await options.pull(await windowRequest(context, options, window), context.signal)
       await loadPulled(context, pulled)
       return pulled
     } catch (thrown) {
@@ -164,7 +167,11 @@ async function runWindow(context: SyncContext, options: BackfillOptions, window:
   }
 }
 
-async function pullRequest(context: SyncContext, options: BackfillOptions, window: BookedWindow): Promise<PullAsk> {
+async function windowRequest(
+  context: SyncContext,
+  options: BackfillOptions,
+  window: BookedWindow,
+): Promise<WindowRequest> {
   const { backfillId, report } = options
   const { scope, number, since, until } = window
   const { warehouse, fence, settings } = context

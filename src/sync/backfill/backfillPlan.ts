@@ -8,12 +8,12 @@ import { canSplit } from '../../plan/spans.ts'
 import { ObjectCatalog } from '../../staging/catalog.ts'
 import type { PlannedWindow, BackfillBooks } from '../../warehouse/books/backfills.ts'
 import type { BackfillBasis } from '../../warehouse/books/backfillBasis.ts'
-import { refuseAgain } from '../pauses.ts'
+import { throwIfRefused } from '../pauses.ts'
 import { PageSource } from '../walk/pageSource.ts'
 import { type SyncSettings, type WalkContext, scopesOf } from '../context.ts'
 import { type BackfillRequest, nameBackfill, type NamedBackfill } from './backfillRequest.ts'
 
-interface PlanAsk extends Range {
+interface PlanRequest extends Range {
   readonly report: ReportName
   readonly basis: BackfillBasis
 }
@@ -24,8 +24,8 @@ const RANGES_MAX = 16
 const PAGES_A_RANGE = 4
 
 /** Plans the windows of a backfill. Writes nothing to the warehouse. Throws the client's errors. */
-export async function planBackfill(context: WalkContext, ask: PlanAsk) {
-  const { report, basis } = ask
+export async function planBackfill(context: WalkContext, request: PlanRequest) {
+  const { report, basis } = request
   const { settings } = context
   const declaration = reportOf(report)
   const { answer } = declaration
@@ -34,8 +34,8 @@ export async function planBackfill(context: WalkContext, ask: PlanAsk) {
   const pageRows = Math.min(pageSize, profile.fullPageRows ?? pageSize)
   const oneRow = { report: declaration, pageSize: 1, catalog: new ObjectCatalog(), profile }
   const pages = new PageSource({ ...context, priority: 'behind' }, oneRow)
-  const planning = { ask, declaration, settings, pageRows, pages }
-  if (answer === 'envelope') refuseAgain(await basis.pauses(), report, settings)
+  const planning = { request, declaration, settings, pageRows, pages }
+  if (answer === 'envelope') throwIfRefused(await basis.pauses(), report, settings)
   const windows: Omit<PlannedWindow, 'number'>[] = []
   for (const scope of scopesOf(settings, declaration)) {
     const costs = { pageRows, answer, readsTwice: await basis.readsTwice(declaration) }
@@ -52,7 +52,7 @@ export async function planBackfill(context: WalkContext, ask: PlanAsk) {
 }
 
 interface Planning {
-  readonly ask: PlanAsk
+  readonly request: PlanRequest
   readonly declaration: Declaration
   readonly settings: SyncSettings
   readonly pageRows: number
@@ -60,13 +60,13 @@ interface Planning {
 }
 
 async function rangesOf(planning: Planning, scope: string): Promise<WindowRange[]> {
-  const { ask, declaration, settings, pageRows } = planning
-  const range = { since: ask.since, until: ask.until }
+  const { request, declaration, settings, pageRows } = planning
+  const range = { since: request.since, until: request.until }
   const sizes = { pageRows, loadRowsMax: settings.limits.loadRowsMax }
   const known =
     declaration.answer === 'envelope'
       ? await countParts(planning, scope, sizes)
-      : await ask.basis.rowDensity({ report: declaration, scope, span: range })
+      : await request.basis.rowDensity({ report: declaration, scope, span: range })
   if (known === undefined) return windowsByTime(range)
   const total = known.reduce((sum, part) => sum + rowsIn(part), 0)
   return windowsByRows(known, rowsAWindow(total, sizes))
@@ -74,7 +74,7 @@ async function rangesOf(planning: Planning, scope: string): Promise<WindowRange[
 
 /** Counts rows, and halves the part with the most rows again and again. Undefined if there are no totals. */
 async function countParts(planning: Planning, scope: string, sizes: WindowSizes): Promise<CountedRange[] | undefined> {
-  const whole = await countRows(planning, scope, planning.ask)
+  const whole = await countRows(planning, scope, planning.request)
   if (whole === undefined) return undefined
   const parts = [whole]
   const rowsEach = rowsAWindow(rowsIn(whole), sizes)
@@ -91,8 +91,8 @@ async function countParts(planning: Planning, scope: string, sizes: WindowSizes)
   return parts
 }
 
-async function countRows({ ask, declaration, settings, pages }: Planning, scope: string, { since, until }: Range) {
-  const { filters, askCreated } = settings.reports[ask.report]
+async function countRows({ request, declaration, settings, pages }: Planning, scope: string, { since, until }: Range) {
+  const { filters, askCreated } = settings.reports[request.report]
   const question = { expand: [], filters, currency: scope }
   const range = { since, until }
   const questions: Question[] = [{ ...question, window: range }]

@@ -22,7 +22,7 @@ import { readServiceTime } from '../walk/serviceTime.ts'
 const VERSION = 3
 const MANIFEST = 'manifest.json'
 
-export interface PullAsk {
+export interface WindowRequest {
   readonly backfillId: string
   readonly report: ReportName
   readonly scope: string
@@ -47,7 +47,7 @@ interface PulledLoad {
 /** The manifest: a window whose rows are in the files of `directory`. */
 export interface PulledWindow {
   readonly version: number
-  readonly ask: PullAsk
+  readonly ask: WindowRequest
   readonly directory: string
   readonly catalog: CatalogValues
   readonly loads: readonly PulledLoad[]
@@ -57,7 +57,7 @@ export interface PulledWindow {
 }
 
 /** Reads a window, in this process or in another one that shares the staging directory. */
-export type Pull = (ask: PullAsk, signal: AbortSignal) => Promise<PulledWindow>
+export type Pull = (ask: WindowRequest, signal: AbortSignal) => Promise<PulledWindow>
 
 export type PullContext = Omit<WalkContext, 'warehouse' | 'fence'>
 
@@ -69,22 +69,14 @@ export const pullHere =
 const NO_COUNTS = { inserted: 0, updated: 0, unchanged: 0, deleted: 0, childrenWritten: 0, misfits: 0, rejected: 0 }
 
 /** Reads the window into files. Throws CONFIG_INVALID for other settings than in `ask`, and errors of the walk. */
-export async function pullWindow(given: PullContext, ask: PullAsk): Promise<PulledWindow> {
+export async function pullWindow(given: PullContext, ask: WindowRequest): Promise<PulledWindow> {
   const { report, since, until, scope, profile } = ask
   const { settings } = given
   if (settingsHash(settings, report) !== ask.question) throw settingsDiffer(report)
   const directory = `pulled-${ask.backfillId}-${ask.number}-${randomUUID()}`
   const folder = join(settings.staging, directory)
   const loads: PulledLoad[] = []
-  const load = async (input: LoadInput): Promise<LoadResult> => {
-    assert(input.kind === 'backfill', 'only windows of backfills are handed over')
-    const { segment, closes, gone, requests } = input
-    const loadId = loads.length
-    const moved = segment && (await moveSegment(segment, folder, `segment-${loadId}.ndjson`))
-    loads.push({ segment: moved, closes, gone, requests })
-    return { ...NO_COUNTS, loadId, rows: segment?.rows ?? 0, changes: [] }
-  }
-  const warehouse = { numberMark: ask.numberMark, load }
+  const warehouse = { numberMark: ask.numberMark, load: (input: LoadInput) => moveLoad(input, folder, loads) }
   const context: WalkContext = { ...given, warehouse, fence: ask.fence, priority: 'behind' }
   try {
     const declaration = reportOf(report)
@@ -106,6 +98,16 @@ export async function pullWindow(given: PullContext, ask: PullAsk): Promise<Pull
     await discard(folder)
     throw error
   }
+}
+
+/** Moves the files of a load to the folder, and adds the load to `loads`. */
+async function moveLoad(input: LoadInput, folder: string, loads: PulledLoad[]): Promise<LoadResult> {
+  assert(input.kind === 'backfill', 'only windows of backfills are handed over')
+  const { segment, closes, gone, requests } = input
+  const loadId = loads.length
+  const moved = segment && (await moveSegment(segment, folder, `segment-${loadId}.ndjson`))
+  loads.push({ segment: moved, closes, gone, requests })
+  return { ...NO_COUNTS, loadId, rows: segment?.rows ?? 0, changes: [] }
 }
 
 async function moveSegment(given: Segment, folder: string, file: string): Promise<Omit<Segment, 'catalog'>> {

@@ -7,11 +7,11 @@ import { systemClock } from '../../../src/clock.ts'
 import { loadConfig } from '../../../src/config/config.ts'
 import { asSyncError } from '../../../src/errors.ts'
 import { type BackfillOptions, backfillReport } from '../../../src/sync/backfill/backfill.ts'
-import { type PullAsk, pullHere } from '../../../src/sync/backfill/handover.ts'
+import { type WindowRequest, pullHere } from '../../../src/sync/backfill/handover.ts'
 import { identityOf } from '../../../src/sync/context.ts'
 import { Warehouse } from '../../../src/warehouse/warehouse.ts'
 
-type Wanted = { readonly pull: PullAsk } | { readonly backfill: Omit<BackfillOptions, 'pull' | 'onProgress'> }
+type Wanted = { readonly pull: WindowRequest } | { readonly backfill: Omit<BackfillOptions, 'pull' | 'onProgress'> }
 
 const tell = (value: unknown) => void process.stdout.write(`${JSON.stringify(value)}\n`)
 
