@@ -13,7 +13,7 @@ import type { Clock } from '../../src/clock.ts'
 import { turns } from '../../src/turns.ts'
 import { type BackfillRequest, nameBackfill } from '../../src/sync/backfill/backfillRequest.ts'
 import type { BackfillBooks } from '../../src/warehouse/books/backfills.ts'
-import type { Requests } from '../queue/requests.ts'
+import type { JobQueues } from '../queue/jobQueues.ts'
 
 /** Runs a backfill. A failed window does not stop the others. */
 export async function backfillRun(
@@ -50,19 +50,19 @@ type BackfillJobs = ReadonlyMap<ReportName, BackfillJob>
 
 interface BackfillNamesOptions {
   readonly books: Pick<BackfillBooks, 'open'>
-  readonly requests: Pick<Requests, 'underWay'>
+  readonly queues: Pick<JobQueues, 'underWay'>
   readonly clock: Pick<Clock, 'now'>
   readonly startOf: (report: ReportName) => Instant
 }
 
 /** Returns a function that finds the backfill of a request, or creates one. */
-export function openBackfillNames({ books, requests, clock, startOf }: BackfillNamesOptions) {
+export function openBackfillNames({ books, queues, clock, startOf }: BackfillNamesOptions) {
   /** Backfills of requests that are being handled. Their jobs may not be in the queue yet. */
   const jobsInProgress = new Set<BackfillJob>()
   const inTurn = turns()
 
   const findOrCreate = async (requested: readonly BackfillRequest[]): Promise<BackfillJobs> => {
-    const waiting = (await requests.underWay('backfill')).map(({ data }) => data as BackfillJob)
+    const waiting = (await queues.underWay('backfill')).map(({ data }) => data as BackfillJob)
     const named = new Map<ReportName, BackfillJob>()
     for (const request of requested) {
       const { report } = request

@@ -10,13 +10,13 @@ import type { SyncContext } from '../../src/sync/context.ts'
 import type { JobConsumers, Task } from '../queue/consumers.ts'
 import { CANCELLED_ON_REQUEST, errorOfReason } from '../queue/jobOutcome.ts'
 import { JOB_OPTIONS, WindowJob, WindowResult } from '../queue/queues.ts'
-import type { Requests } from '../queue/requests.ts'
+import type { JobQueues } from '../queue/jobQueues.ts'
 
 const WINDOWS_AT_ONCE = 2
 
 /** Makes this process read windows for other processes. */
 export function consumeWindows(consumers: JobConsumers, puller: PullerContext): void {
-  const { requests: _, ...context } = puller
+  const { queues: _, ...context } = puller
   const lastBackfillEpochs = new Map<ReportName, number>()
   consumers.consume('windows', {
     schema: WindowJob,
@@ -35,27 +35,27 @@ export function consumeWindows(consumers: JobConsumers, puller: PullerContext): 
   })
 }
 
-type PullerContext = Omit<PullContext, 'signal' | 'onProgress'> & { readonly requests: Requests }
+type PullerContext = Omit<PullContext, 'signal' | 'onProgress'> & { readonly queues: JobQueues }
 
 const POLL_EVERY_MS = 200
 const UNWANTED_CHECK_MS = 1_000
 const POLLS_PER_PULLER_COUNT = 25
 
-function abortWhenUnwanted({ id, cancel }: Task<WindowJob>, { requests, clock }: PullerContext): Disposable {
+function abortWhenUnwanted({ id, cancel }: Task<WindowJob>, { queues, clock }: PullerContext): Disposable {
   return repeat(UNWANTED_CHECK_MS, clock, async () => {
-    const job = await requests.queue<WindowJob>('windows').getJob(id)
+    const job = await queues.queue<WindowJob>('windows').getJob(id)
     if (job?.data.isUnwanted === true) cancel(CANCELLED_ON_REQUEST)
   })
 }
 
 /** Returns a function that reads windows in other processes. If none takes such jobs, this process reads them. */
-export function pullThroughQueue({ context, requests }: { context: SyncContext; requests: Requests }): Pull {
+export function pullThroughQueue({ context, queues }: { context: SyncContext; queues: JobQueues }): Pull {
   const { clock, settings } = context
   const here = pullHere(context)
-  const queue = requests.queue<WindowJob>('windows')
+  const queue = queues.queue<WindowJob>('windows')
   return async (ask, signal) => {
     const reach = <T>(call: () => Promise<T>) => onceReachable(call, { clock, signal })
-    const hasPullers = async () => (await reach(() => requests.workersOf('windows'))) > 0
+    const hasPullers = async () => (await reach(() => queues.workersOf('windows'))) > 0
     if (!(await hasPullers())) return here(ask, signal)
     const jobId = `${ask.backfillId}-${ask.number}-${ask.fence.epoch}-${randomUUID().slice(0, 8)}`
     await reach(() => queue.add(ask.report, { ask }, { ...JOB_OPTIONS.windows, jobId }))

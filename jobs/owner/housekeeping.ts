@@ -6,13 +6,13 @@ import type { RunLogs } from '../../src/runLogs.ts'
 import { removeStaleStaging } from '../../src/sync/staleStaging.ts'
 import type { SyncContext } from '../../src/sync/context.ts'
 import { type HousekeepingJob, QUEUES } from '../queue/queues.ts'
-import type { Requests } from '../queue/requests.ts'
+import type { JobQueues } from '../queue/jobQueues.ts'
 
 export type OwnerContext = Omit<SyncContext, 'signal' | 'onProgress' | 'onOutcome' | 'fence'>
 
 export interface HousekeepingOptions {
   readonly context: OwnerContext
-  readonly requests: Requests
+  readonly queues: JobQueues
   readonly log: Log
   readonly published: string
   readonly historyMs: number
@@ -57,7 +57,7 @@ export class Housekeeping {
     const nowMs = this.#parts.context.clock.monotonicMs()
     const isRequested = this.#marksRequestedMs > this.#publishedMs && nowMs < this.#marksRequestedMs + MARKS_AGAIN_MS
     if (changed === 'marks' && isRequested) return
-    await this.#parts.requests.publish(changed)
+    await this.#parts.queues.addPublication(changed)
     if (changed === 'marks') this.#marksRequestedMs = nowMs
   }
 
@@ -80,11 +80,11 @@ export class Housekeeping {
   }
 
   async #retention(signal: AbortSignal): Promise<object> {
-    const { context, requests, log, historyMs, snapshotsMs } = this.#parts
+    const { context, queues, log, historyMs, snapshotsMs } = this.#parts
     let jobs = 0
     for (const name of QUEUES) {
       for (const [state, keptMs] of Object.entries(JOBS_KEPT_MS) as ['completed' | 'failed', number][])
-        jobs += (await requests.queue(name).clean(keptMs, JOBS_REMOVED_MAX, state)).length
+        jobs += (await queues.queue(name).clean(keptMs, JOBS_REMOVED_MAX, state)).length
     }
     const staged = await removeStaleStaging(context.settings.staging, context.clock.now(), STAGED_KEPT_MS)
     const before = minusMs(context.clock.now(), historyMs)

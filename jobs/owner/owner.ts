@@ -16,14 +16,14 @@ import type { JobConsumers, Task } from '../queue/consumers.ts'
 import type { Housekeeping, OwnerContext } from './housekeeping.ts'
 import { isDropped, OVERTAKEN } from '../queue/jobOutcome.ts'
 import { BackfillJob, HousekeepingJob, IncrementalJob, ReconcileJob } from '../queue/queues.ts'
-import type { Requests } from '../queue/requests.ts'
+import type { JobQueues } from '../queue/jobQueues.ts'
 import { changedRows, logOutcome, type RunKind, type Runs, type RunWork } from '../runs/runs.ts'
 import { attemptOf } from './sharedRuns.ts'
 
 export interface OwnerOptions {
   readonly context: OwnerContext
   readonly consumers: JobConsumers
-  readonly requests: Requests
+  readonly queues: JobQueues
   readonly runs: Runs
   readonly housekeeping: Housekeeping
   readonly log: Log
@@ -90,9 +90,9 @@ export class Owner {
 
   #backfill(task: Task<BackfillJob>): Promise<unknown> {
     return this.#run(task, 'backfill', async (context) => {
-      const { requests, log } = this.#parts
+      const { queues, log } = this.#parts
       const { report } = task.data
-      const pullNow = pullThroughQueue({ context, requests })
+      const pullNow = pullThroughQueue({ context, queues })
       let hasWaited = false
       const pull: Pull = async (ask, signal) => {
         while (!(await mayBegin(context, report, 'window'))) {

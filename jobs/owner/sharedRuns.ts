@@ -5,7 +5,7 @@ import { reportNames, type ReportName } from '../../schema/index.ts'
 import { type Clock, repeat } from '../../src/clock.ts'
 import { SyncError } from '../../src/errors.ts'
 import { fromMillis, HOUR_MS, MINUTE_MS } from '../../src/instant.ts'
-import type { Requests } from '../queue/requests.ts'
+import type { JobQueues } from '../queue/jobQueues.ts'
 import { type EndedRun, RUN_KINDS, type RunningRun, type Runs } from '../runs/runs.ts'
 import type { SharedValues } from '../stores/sharedTokens.ts'
 
@@ -17,7 +17,7 @@ export const attemptOf = ({ id, attemptsStarted }: Job): string => `${id} ${atte
 
 type Shared = { readonly values: SharedValues; readonly clock: Clock }
 
-export function shareRuns(runs: Runs, requests: Requests, { values, clock }: Shared): Disposable {
+export function shareRuns(runs: Runs, queues: JobQueues, { values, clock }: Shared): Disposable {
   let running: readonly RunningRun[] = []
   let orders = new Map<string, number>()
   const lastEnded = new Map<string, string>()
@@ -25,7 +25,7 @@ export function shareRuns(runs: Runs, requests: Requests, { values, clock }: Sha
   const lookAtJobs = async () => {
     const found: (RunningRun & { readonly attempt: string })[] = []
     for (const kind of RUN_KINDS)
-      for (const job of await requests.queue<{ backfillId?: string }>(kind).getActive()) {
+      for (const job of await queues.queue<{ backfillId?: string }>(kind).getActive()) {
         const { id = '', data, name, processedOn = 0 } = job
         const { backfillId: runId = id } = data
         const attempt = attemptOf(job)

@@ -8,7 +8,7 @@ import { CLOCKS_APART_MS_MAX, JOB_OPTIONS, Tick } from '../queue/queues.ts'
 import type { Clock } from '../../src/clock.ts'
 import type { Log } from '../../src/log.ts'
 import type { JobConsumers } from '../queue/consumers.ts'
-import type { Requests } from '../queue/requests.ts'
+import type { JobQueues } from '../queue/jobQueues.ts'
 
 export interface Scheduler {
   readonly id: string
@@ -107,7 +107,7 @@ function isSame({ repeat, tick }: Omit<Scheduler, 'id'>, stored: StoredScheduler
 
 interface ScheduleOptions {
   readonly consumers: JobConsumers
-  readonly requests: Requests
+  readonly queues: JobQueues
   readonly config: Pick<Config, 'reports'>
   readonly clock: Clock
   readonly log: Log
@@ -116,15 +116,15 @@ interface ScheduleOptions {
 
 /** Updates the stored schedulers every `pollMs` until `signal` aborts, because a store can lose data. */
 export async function runSchedule(parts: ScheduleOptions, signal: AbortSignal): Promise<void> {
-  const { consumers, requests, config, clock, log, pollMs } = parts
-  const updateSchedulers = schedulersIn(requests.queue<Tick>('ticks'), config)
-  consumers.consume('ticks', { schema: Tick, process: ({ data }) => requests.tick(data) })
+  const { consumers, queues, config, clock, log, pollMs } = parts
+  const updateSchedulers = schedulersIn(queues.queue<Tick>('ticks'), config)
+  consumers.consume('ticks', { schema: Tick, process: ({ data }) => queues.addJobsOfTick(data) })
   let isFirst = true
   while (!signal.aborted) {
     try {
       const nowMs = toMillis(clock.now())
       const { added, removed } = await updateSchedulers(nowMs)
-      const promoted = await requests.promoteMisdated(nowMs)
+      const promoted = await queues.promoteMisdated(nowMs)
       if (added.length > 0) log.debug({ added }, 'schedulers were set')
       if (removed.length > 0)
         log.info({ removed }, 'schedulers were removed, because the configuration does not name them')
@@ -139,9 +139,9 @@ export async function runSchedule(parts: ScheduleOptions, signal: AbortSignal): 
 }
 
 /** Skips reports with a cron line, because they run at fixed times. */
-async function requestFirstRuns({ config, requests }: ScheduleOptions): Promise<void> {
+async function requestFirstRuns({ config, queues }: ScheduleOptions): Promise<void> {
   for (const report of reportNames) {
     const { enabled, everyMs } = config.reports[report]
-    if (enabled && everyMs !== undefined) await requests.tick({ work: 'incremental', report })
+    if (enabled && everyMs !== undefined) await queues.addJobsOfTick({ work: 'incremental', report })
   }
 }

@@ -1,6 +1,6 @@
 /** Finds what needs an operator's attention. Reports with the same cause share one item. */
 import { isPerRecord, type ReportName } from '../../schema/index.ts'
-import type { NextTick } from '../../jobs/queue/requests.ts'
+import type { NextTick } from '../../jobs/queue/jobQueues.ts'
 import type { Attention } from './api/schemas.ts'
 import { asSyncError } from '../errors.ts'
 import type { Standing } from '../status/standing.ts'

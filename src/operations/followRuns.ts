@@ -1,6 +1,6 @@
 /** Requests runs and waits until they end. Ignores runs that began before the request: they may miss new rows. */
 import type { RunKind, Runs } from '../../jobs/runs/runs.ts'
-import type { Requests } from '../../jobs/queue/requests.ts'
+import type { JobQueues } from '../../jobs/queue/jobQueues.ts'
 import type { ReportName } from '../../schema/index.ts'
 import type { Clock } from '../clock.ts'
 import { outcomeOf } from './contract.ts'
@@ -11,7 +11,7 @@ export interface FollowOptions {
   readonly kind: RunKind
   readonly ask: (report: ReportName) => Promise<void>
   readonly runs: Runs
-  readonly requests: Requests
+  readonly queues: JobQueues
   readonly clock: Clock
   readonly caller: Caller
 }
@@ -54,14 +54,14 @@ export async function followRuns(reports: readonly ReportName[], options: Follow
 
 /** Requests missing runs again, because the queue can lose jobs. */
 async function reRequest(
-  { clock, requests, kind, ask }: FollowOptions,
+  { clock, queues, kind, ask }: FollowOptions,
   missing: () => readonly ReportName[],
   signal: AbortSignal,
 ): Promise<never> {
   for (;;) {
     await clock.sleep(POLL_EVERY_MS, signal)
     if (missing().length === 0) continue
-    const waiting = new Set((await requests.underWay(kind)).map(({ name }) => name))
+    const waiting = new Set((await queues.underWay(kind)).map(({ name }) => name))
     for (const report of missing()) if (!waiting.has(report)) await ask(report)
   }
 }

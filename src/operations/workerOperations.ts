@@ -3,7 +3,7 @@ import { openBackfillNames } from '../../jobs/backfill/backfill.ts'
 import type { Housekeeping, OwnerContext } from '../../jobs/owner/housekeeping.ts'
 import { type Runs, RUN_KINDS, type RunKind } from '../../jobs/runs/runs.ts'
 import { CANCELLED_ON_REQUEST, STOPPING } from '../../jobs/queue/jobOutcome.ts'
-import type { Requests } from '../../jobs/queue/requests.ts'
+import type { JobQueues } from '../../jobs/queue/jobQueues.ts'
 import { isPerRecord, type ReportName } from '../../schema/index.ts'
 import { asSyncError, cancelled } from '../errors.ts'
 import { type Standing, ticksInBudget } from '../status/standing.ts'
@@ -20,7 +20,7 @@ import { turns } from '../turns.ts'
 
 export interface WorkerOperationsOptions {
   readonly context: OwnerContext
-  readonly requests: Requests
+  readonly queues: JobQueues
   readonly runs: Runs
   readonly housekeeping: Housekeeping
   readonly standings: () => Promise<Standing[]>
@@ -41,7 +41,7 @@ export function workerOperations(parts: WorkerOperationsOptions): WorkerOperatio
     if (request.do === 'plan-backfill') return plan(parts.context, request, caller)
     if (request.do !== 'status') return carryOut(engine, request, caller)
     const standings = await parts.standings()
-    const next = ticksInBudget(await parts.requests.nextTicks(), standings)
+    const next = ticksInBudget(await parts.queues.nextTicks(), standings)
     const [activity, upkeep] = [await activityOf(parts), await lastUpkeep(parts.context.warehouse)]
     return { standings, ...activity, next, console: parts.console(), upkeep } satisfies AnswerOf<'status'>
   }
@@ -60,26 +60,26 @@ export function workerOperations(parts: WorkerOperationsOptions): WorkerOperatio
 
 const CANCELLED_REMEMBERED_MAX = 100
 
-function workerEngine({ context, requests, runs, housekeeping }: WorkerOperationsOptions): Engine {
+function workerEngine({ context, queues, runs, housekeeping }: WorkerOperationsOptions): Engine {
   const { warehouse, clock, settings } = context
   const startOf = (report: ReportName) => settings.reports[report].start
-  const withBackfillJobs = openBackfillNames({ books: warehouse.backfills, requests, clock, startOf })
+  const withBackfillJobs = openBackfillNames({ books: warehouse.backfills, queues, clock, startOf })
   /** Remembered so that a second request to cancel the same run succeeds too. */
   const cancelledRuns: { readonly id: string; readonly what: string }[] = []
-  const startNow = (report: ReportName) => requests.incrementalNow(report)
+  const startNow = (report: ReportName) => queues.addIncrementalNow(report)
   return {
     context,
     publish: () => housekeeping.publish(),
     run: async (request, caller) => {
       const { kind } = request
       const follow = (reports: readonly ReportName[], ask: (report: ReportName) => Promise<void>) =>
-        followRuns(reports, { kind, ask, runs, requests, clock, caller })
-      if (kind === 'reconcile') return follow(request.reports, (report) => requests.reconcile(report, request))
+        followRuns(reports, { kind, ask, runs, queues, clock, caller })
+      if (kind === 'reconcile') return follow(request.reports, (report) => queues.addReconcile(report, request))
       if (kind === 'backfill')
         return withBackfillJobs(request.ranges, (jobs) =>
           follow([...jobs.keys()], async (report) => {
             const job = jobs.get(report)
-            if (job !== undefined) await requests.backfill(job)
+            if (job !== undefined) await queues.addBackfill(job)
           }),
         )
       // Audit reports run last, because they depend on the rows of other reports.
@@ -89,7 +89,7 @@ function workerEngine({ context, requests, runs, housekeeping }: WorkerOperation
     },
     cancel: async (id) => {
       const wasRunning = runs.cancel(id, CANCELLED_ON_REQUEST)
-      const waited = await cancelWaiting({ requests, runs }, id)
+      const waited = await cancelWaiting({ queues, runs }, id)
       if (!wasRunning && waited === undefined) return undefined
       const kind = waited?.kind === 'backfill' ? 'a backfill' : 'a run'
       const what = wasRunning ? 'a run' : `${kind} of ${waited?.report} that had not begun`
@@ -101,10 +101,10 @@ function workerEngine({ context, requests, runs, housekeeping }: WorkerOperation
     restart: async (reports) => {
       for (const { backfillId, report, state, since, until } of await warehouse.backfills.open()) {
         if (!reports.includes(report) || state === 'failed') continue
-        await requests.backfill({ backfillId, report, from: since, to: until })
+        await queues.addBackfill({ backfillId, report, from: since, to: until })
       }
-      for (const report of reports) await requests.backfillsNow(report)
-      for (const report of reports) if (settings.reports[report].enabled) await requests.incrementalNow(report)
+      for (const report of reports) await queues.promoteBackfills(report)
+      for (const report of reports) if (settings.reports[report].enabled) await queues.addIncrementalNow(report)
     },
     inTurn: turns(),
   }
@@ -118,29 +118,29 @@ async function plan(context: OwnerContext, { backfills }: RequestOf<'plan-backfi
   return { plans }
 }
 
-const activityOf = async ({ requests, runs }: WorkerOperationsOptions): Promise<Activity> => ({
+const activityOf = async ({ queues, runs }: WorkerOperationsOptions): Promise<Activity> => ({
   running: [...runs.running],
-  waiting: await waitingRuns(requests),
-  queues: await requests.depths(),
+  waiting: await waitingRuns(queues),
+  queues: await queues.depths(),
 })
 
 const idOf = (kind: RunKind, { id = '', data }: { readonly id?: string; readonly data: unknown }): string =>
   kind === 'backfill' ? (data as BackfillJob).backfillId : id
 
-export async function waitingRuns(requests: Pick<Requests, 'waiting'>): Promise<WaitingRun[]> {
+export async function waitingRuns(queues: Pick<JobQueues, 'waiting'>): Promise<WaitingRun[]> {
   const ofKind = async (kind: RunKind) =>
-    (await requests.waiting(kind)).map((job) => ({ id: idOf(kind, job), report: job.name, kind }))
+    (await queues.waiting(kind)).map((job) => ({ id: idOf(kind, job), report: job.name, kind }))
   return (await Promise.all(RUN_KINDS.map(ofKind))).flat()
 }
 
 /** Removes a waiting run from its queue. Commands that wait for the run receive CANCELLED. */
 export async function cancelWaiting(
-  { requests, runs }: { readonly requests: Pick<Requests, 'waiting'>; readonly runs: Pick<Runs, 'neverBegins'> },
+  { queues, runs }: { readonly queues: Pick<JobQueues, 'waiting'>; readonly runs: Pick<Runs, 'neverBegins'> },
   id: string,
 ): Promise<WaitingRun | undefined> {
   let found: WaitingRun | undefined
   for (const kind of RUN_KINDS) {
-    for (const job of await requests.waiting(kind)) {
+    for (const job of await queues.waiting(kind)) {
       if (idOf(kind, job) !== id) continue
       await job.remove()
       const report = job.name as ReportName

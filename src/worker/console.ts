@@ -14,7 +14,7 @@ import { remoteBackend } from './consoleBackends.ts'
 import type { Role } from './roles.ts'
 import { readinessOf, type WarehouseOwnership } from './readiness.ts'
 
-export interface ConsoleWiring extends Pick<ConsoleOptions, 'clock' | 'requests' | 'metricsText'> {
+export interface ConsoleWiring extends Pick<ConsoleOptions, 'clock' | 'queues' | 'metricsText'> {
   readonly err: { write(text: string): void }
   readonly config: Config
   readonly log: GuardedLog
@@ -56,7 +56,7 @@ export async function startConsole(wiring: ConsoleWiring, isRequired: boolean): 
 }
 
 async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
-  const { err, clock, config, log, requests, ownership, metricsText } = wiring
+  const { err, clock, config, log, queues, ownership, metricsText } = wiring
   const { token } = config.console
   const remote = remoteBackend(config, clock)
   const console = await openConsole({
@@ -64,7 +64,7 @@ async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
     version: version(),
     clock,
     log,
-    requests,
+    queues,
     settings: config.reports,
     requestsPerDay: config.requestsPerDay,
     runLogs: runLogsOf(config.warehouse),

@@ -1,6 +1,6 @@
 /** Checks for `/readyz` whether a worker can work. */
 import { rm, writeFile } from 'node:fs/promises'
-import type { Requests } from '../../jobs/queue/requests.ts'
+import type { JobQueues } from '../../jobs/queue/jobQueues.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import type { Clock } from '../clock.ts'
 import { PRIVATE_FILE } from '../folders.ts'
@@ -17,7 +17,7 @@ interface ReadinessOptions {
   readonly clock: Clock
   readonly warehouse: string
   readonly store: Pick<QueueStore, 'checkWritable'>
-  readonly requests: Pick<Requests, 'queue'>
+  readonly queues: Pick<JobQueues, 'queue'>
   readonly roles: ReadonlySet<Role>
   readonly ownership: WarehouseOwnership
 }
@@ -37,9 +37,9 @@ export function readinessOf(parts: ReadinessOptions): () => Promise<boolean> {
   }
 }
 
-async function isReady({ warehouse, store, requests, roles, ownership }: ReadinessOptions): Promise<boolean> {
+async function isReady({ warehouse, store, queues, roles, ownership }: ReadinessOptions): Promise<boolean> {
   await store.checkWritable()
-  if (roles.has('schedule') && (await requests.queue('ticks').getJobSchedulersCount()) === 0) return false
+  if (roles.has('schedule') && (await queues.queue('ticks').getJobSchedulersCount()) === 0) return false
   if (roles.has('load') || roles.has('pull')) await checkSpace(`${warehouse}.ready`)
   if (!roles.has('load')) return true
   await ownership.owned?.warehouse.checkFile()

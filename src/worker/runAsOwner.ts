@@ -9,7 +9,7 @@ import { JobConsumers, type ConsumersOptions, type Task } from '../../jobs/queue
 import type { LeaseRequest } from '../../jobs/stores/sharedTokens.ts'
 import { LOCKS } from '../../jobs/stores/store.ts'
 import { NoticesJob } from '../../jobs/queue/queues.ts'
-import type { Requests } from '../../jobs/queue/requests.ts'
+import type { JobQueues } from '../../jobs/queue/jobQueues.ts'
 import { Runs } from '../../jobs/runs/runs.ts'
 import type { ReportingClient } from '../client/reporting.ts'
 import { repeat } from '../clock.ts'
@@ -34,7 +34,7 @@ import { onAbort } from '../signals.ts'
 interface OwnerContext extends ConsumersOptions {
   readonly config: Config
   readonly client: ReportingClient
-  readonly requests: Requests
+  readonly queues: JobQueues
   readonly metrics: Metrics
   readonly observe: Observe
   readonly ownership: WarehouseOwnership
@@ -46,11 +46,11 @@ interface OwnerContext extends ConsumersOptions {
 }
 
 async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
-  const { config, client, clock, log, requests, store, locks, metrics, observe, ownership, runLogs } = context
+  const { config, client, clock, log, queues, store, locks, metrics, observe, ownership, runLogs } = context
   const consumers = new JobConsumers(context)
   const runs = new Runs()
   const runContext = { client, warehouse, clock, settings: settingsOf(config), observe }
-  const shared = { context: runContext, requests, log, runs, consumers }
+  const shared = { context: runContext, queues, log, runs, consumers }
   const { published, historyMs, lake } = config
   const ending = new AbortController()
   const ended = Promise.withResolvers<void>()
@@ -60,7 +60,7 @@ async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: A
   const isShared = sharesQueue(config)
   const ms = locks?.lockDuration ?? LOCKS.lockDuration
   try {
-    using _looking = isShared ? shareRuns(runs, requests, { values: store.values, clock }) : undefined
+    using _looking = isShared ? shareRuns(runs, queues, { values: store.values, clock }) : undefined
     await using live = await startServing(config, { token: context.serveToken, log })
     let notifier: Notifier | undefined
     const onPublished = async ({ replaced }: { readonly replaced: boolean }) => {
@@ -74,7 +74,7 @@ async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: A
     // The sockets of several workers would collide, so commands use the queue.
     await using _socket = isShared ? undefined : await listenAt(socketPathOf(config.warehouse), operations)
     log.info({ path: config.warehouse }, 'this process owns the warehouse')
-    const orphans = isShared ? 0 : await requests.takeOverFromDeadOwner()
+    const orphans = isShared ? 0 : await queues.takeOverFromDeadOwner()
     if (orphans > 0) log.info({ orphans }, 'took over the jobs of an owner that has died')
     const lease: OwnerOptions['lease'] = (name, signal, work) => store.lease({ name, ms, signal }, work)
     const owner = new Owner({ ...shared, housekeeping, onWarehouseBroken: end, ...(isShared && { lease }) })
@@ -121,7 +121,7 @@ async function leadAlone(
 }
 
 async function openNotifier(context: OwnerContext, { runs, warehouse }: { runs: Runs; warehouse: Warehouse }) {
-  const { config, metrics, requests } = context
+  const { config, metrics, queues } = context
   if (config.notify === undefined) return undefined
   return new Notifier({
     ...context,
@@ -129,7 +129,7 @@ async function openNotifier(context: OwnerContext, { runs, warehouse }: { runs: 
     book: await openNoticeBook(config.warehouse),
     books: () => bookFigures(warehouse),
     readNewData: (since) => readNewData(config, warehouse, since),
-    requestDelivery: (receiver) => requests.notices(receiver),
+    requestDelivery: (receiver) => queues.addDelivery(receiver),
     onMessage: (event, outcome) => metrics.meters.notices.inc({ event, outcome }),
   })
 }
@@ -142,11 +142,11 @@ function sendMessages(notifier: Notifier, consumers: JobConsumers, ending: Abort
 }
 
 /** The queue may have lost the job of a running backfill. */
-async function resumeBackfills({ requests, log }: OwnerContext, warehouse: Warehouse): Promise<void> {
+async function resumeBackfills({ queues, log }: OwnerContext, warehouse: Warehouse): Promise<void> {
   for (const { backfillId, report, state, since, until } of await warehouse.backfills.open()) {
     if (state !== 'running') continue
     log.info({ backfillId, report }, `${report}: a backfill continues`)
-    await requests.backfill({ backfillId, report, from: since, to: until })
+    await queues.addBackfill({ backfillId, report, from: since, to: until })
   }
 }
 

@@ -2,7 +2,7 @@
 import { consumeWindows } from '../../jobs/backfill/windows.ts'
 import { Metrics } from '../../jobs/metrics/metrics.ts'
 import { JobConsumers } from '../../jobs/queue/consumers.ts'
-import { Requests } from '../../jobs/queue/requests.ts'
+import { JobQueues } from '../../jobs/queue/jobQueues.ts'
 import { runSchedule } from '../../jobs/schedule/schedule.ts'
 import { addressOf } from '../../jobs/stores/address.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'
@@ -54,13 +54,13 @@ export async function runWorker(shell: WorkerShell, options: WorkerOptions): Pro
   const directory = `${config.warehouse}.queue`
   await using store = await openStore(config.queue, { directory, log, clock, telemetry: tracing?.telemetry })
   await using client = clientOf(config, { clock, log, store, observe, onEvent: (event) => metrics.onEvent(event) })
-  const requests = new Requests(store)
-  metrics.watchQueues(() => requests.depths())
+  const queues = new JobQueues(store)
+  metrics.watchQueues(() => queues.depths())
   const ownership: WarehouseOwnership = { isOwnerKnown: false }
   const metricsText = () => metrics.text()
   await using console = roles.has('console')
     ? await startConsole(
-        { err: shell.err, clock, config, log, requests, store, roles, ownership, metricsText },
+        { err: shell.err, clock, config, log, queues, store, roles, ownership, metricsText },
         options.roles !== undefined,
       )
     : undefined
@@ -71,13 +71,13 @@ export async function runWorker(shell: WorkerShell, options: WorkerOptions): Pro
     // Workers of one lake do not pull for each other, because they cannot read the files that another one has staged.
     if (!pulls && roles.has('pull') && !sharesQueue(config)) {
       makePrivateFolder(config.staging)
-      consumeWindows(consumers, { requests, client, clock, settings: settingsOf(config), observe })
+      consumeWindows(consumers, { queues, client, clock, settings: settingsOf(config), observe })
     }
     pulls = true
   }
   const consoleAddress = () => console?.address()
   const serveToken = openServeToken(config, { err: shell.err, log })
-  const context = { config, client, requests, log, clock, store, locks, metrics, observe, ownership, runLogs }
+  const context = { config, client, queues, log, clock, store, locks, metrics, observe, ownership, runLogs }
   const owner = { ...context, serveToken, consoleAddress, openRetryMs, onOwned: startPulling }
   await using _heartbeat = startHeartbeat(config.warehouse, clock)
   shell.out.write(greeting(config, roles))

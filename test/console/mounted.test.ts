@@ -6,7 +6,7 @@ import { connect } from 'node:net'
 import rateLimit from '@fastify/rate-limit'
 import fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest'
-import { Requests } from '../../jobs/queue/requests.ts'
+import { JobQueues } from '../../jobs/queue/jobQueues.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -39,7 +39,7 @@ const settings = (): ConsoleOptions => ({
   version: '0',
   clock: systemClock,
   log: createLog({ level: 'silent' }),
-  requests: new Requests(store),
+  queues: new JobQueues(store),
   settings: {} as AllSettings,
   runLogs: '/nowhere',
   editedKeys: () => Promise.resolve([]),

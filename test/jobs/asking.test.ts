@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openBackfillNames } from '../../jobs/backfill/backfill.ts'
-import { Requests } from '../../jobs/queue/requests.ts'
+import { JobQueues } from '../../jobs/queue/jobQueues.ts'
 import { Runs } from '../../jobs/runs/runs.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
@@ -26,25 +26,25 @@ const never = new AbortController().signal
 describe('without a worker on the queues', () => {
   let opened: OpenWarehouse
   let store: QueueStore
-  let requests: Requests
+  let queues: JobQueues
   beforeAll(async () => {
     opened = await aWarehouse()
     const directory = join(opened.folder, 'queue')
     await copyEmbeddedStore(directory)
     store = await openStore('embedded', { directory, clock })
-    requests = new Requests(store)
+    queues = new JobQueues(store)
   }, LONG.timeout)
   afterAll(async () => {
     await store.close()
     await opened[Symbol.asyncDispose]()
   })
 
-  const follow = (runs: Runs, signal: AbortSignal, ask = () => requests.incremental('events')) =>
+  const follow = (runs: Runs, signal: AbortSignal, ask = () => queues.addIncremental('events')) =>
     followRuns(['events'], {
       kind: 'incremental',
       ask,
       runs,
-      requests,
+      queues,
       clock,
       caller: { by: 'test', tell: () => undefined, signal },
     })
@@ -52,14 +52,14 @@ describe('without a worker on the queues', () => {
   it('a caller that waits for a cancelled run gets CANCELLED, and the run is not requested again', LONG, async () => {
     const runs = new Runs()
     const waits = follow(runs, never)
-    await until(async () => (await waitingRuns(requests)).length === 1)
-    const [waiting] = await waitingRuns(requests)
+    await until(async () => (await waitingRuns(queues)).length === 1)
+    const [waiting] = await waitingRuns(queues)
     expect(waiting).toMatchObject({ report: 'events', kind: 'incremental' })
-    expect(await cancelWaiting({ requests, runs }, waiting?.id ?? '')).toEqual(waiting)
+    expect(await cancelWaiting({ queues, runs }, waiting?.id ?? '')).toEqual(waiting)
     const [{ outcome } = { outcome: undefined }] = await waits
     expect(outcome).toMatchObject({ report: 'events', state: 'failed', error: { code: 'CANCELLED' } })
-    expect(await waitingRuns(requests)).toEqual([])
-    expect(await cancelWaiting({ requests, runs }, waiting?.id ?? '')).toBeUndefined()
+    expect(await waitingRuns(queues)).toEqual([])
+    expect(await cancelWaiting({ queues, runs }, waiting?.id ?? '')).toBeUndefined()
   })
 
   it('who leaves while the job is still being added ends only their own wait', LONG, async () => {
@@ -75,20 +75,20 @@ describe('without a worker on the queues', () => {
 
   it('a backfill that is requested twice is one, while it is named, waits, and can be cancelled', LONG, async () => {
     const start = plusMs(clock.now(), -86_400_000)
-    const withJobs = openBackfillNames({ books: opened.warehouse.backfills, requests, clock, startOf: () => start })
+    const withJobs = openBackfillNames({ books: opened.warehouse.backfills, queues, clock, startOf: () => start })
     const asked = [{ report: 'events', from: start, to: undefined }] as const
     const add = (named: Parameters<Parameters<typeof withJobs>[1]>[0]) => {
       const job = named.get('events')
-      return job === undefined ? Promise.resolve('') : requests.backfill(job).then(() => job.backfillId)
+      return job === undefined ? Promise.resolve('') : queues.addBackfill(job).then(() => job.backfillId)
     }
     const [first, second] = await Promise.all([withJobs(asked, add), withJobs(asked, add)])
     expect(second).toBe(first)
     expect(await withJobs(asked, add), 'nobody waits for it any more').toBe(first)
-    expect(await waitingRuns(requests)).toEqual([{ id: first, report: 'events', kind: 'backfill' }])
+    expect(await waitingRuns(queues)).toEqual([{ id: first, report: 'events', kind: 'backfill' }])
     const other = [{ report: 'events', from: plusMs(start, 1_000), to: undefined }] as const
     expect(await withJobs(other, async (named) => named.get('events')?.backfillId)).not.toBe(first)
-    expect(await cancelWaiting({ requests, runs: new Runs() }, first)).toMatchObject({ kind: 'backfill' })
-    expect(await waitingRuns(requests)).toEqual([])
+    expect(await cancelWaiting({ queues, runs: new Runs() }, first)).toMatchObject({ kind: 'backfill' })
+    expect(await waitingRuns(queues)).toEqual([])
   })
 
   it('the last request for a pause or resume wins, whatever was requested a moment before', LONG, async () => {
@@ -114,7 +114,7 @@ describe('without a worker on the queues', () => {
 it('who waits for a run that is at work goes on waiting while the queue is away', LONG, async () => {
   await using redis = await startRedis()
   const store = await openStore(redis.url, { directory: '', clock })
-  const requests = new Requests(store)
+  const queues = new JobQueues(store)
   const runs = new Runs()
   let looks = 0
   const looking = Object.create(clock, {
@@ -138,12 +138,12 @@ it('who waits for a run that is at work goes on waiting while the queue is away'
     figures: noFigures(),
     elapsedMs: 1,
   } as const
-  await requests.underWay('incremental')
+  await queues.underWay('incremental')
   // It runs before the first look, so that none is under way when Redis ends.
   const during = Promise.withResolvers<unknown>()
   const ask = async () => during.resolve(runs.during(run, () => ends.promise.then(() => ({ outcome }))))
   const caller = { by: 'test', tell: () => undefined, signal: never }
-  const waits = followRuns(['events'], { kind: 'incremental', ask, runs, requests, clock: looking, caller })
+  const waits = followRuns(['events'], { kind: 'incremental', ask, runs, queues, clock: looking, caller })
   await redis.stop('SIGKILL')
   const before = looks
   await Promise.race([waits, until(() => looks > before + 5)])

@@ -4,7 +4,7 @@
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Tick } from '../../jobs/queue/queues.ts'
-import { Requests } from '../../jobs/queue/requests.ts'
+import { JobQueues } from '../../jobs/queue/jobQueues.ts'
 import { schedulersIn } from '../../jobs/schedule/schedule.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import { type Ground, grounds, until } from './stores/support.ts'
@@ -55,22 +55,22 @@ describe.each(grounds)('a clock that ran ahead and was set right, on $title', ({
   })
 
   it('lets jobs begin that were put off by it, and no others', async () => {
-    const requests = new Requests(store)
-    const queue = requests.queue('incremental')
+    const queues = new JobQueues(store)
+    const queue = queues.queue('incremental')
     clockReads(NOW_MS)
     await queue.add('fails', {}, { attempts: 2, backoff: { type: 'fixed', delay: 1_000 } })
-    await requests.publish('marks')
+    await queues.addPublication('marks')
     clockReads(NOW_MS + 30 * DAY_MS)
-    await requests.publish('rows')
+    await queues.addPublication('rows')
     const worker = store.worker('incremental', () => Promise.reject(new Error('passing')))
     await until(async () => (await queue.getDelayedCount()) > 0)
     await worker.close()
     clockReads(NOW_MS)
-    expect(await requests.promoteMisdated(NOW_MS)).toBe(2)
-    expect(await requests.depths()).toMatchObject({
+    expect(await queues.promoteMisdated(NOW_MS)).toBe(2)
+    expect(await queues.depths()).toMatchObject({
       incremental: { waiting: 1, delayed: 0 },
       housekeeping: { waiting: 1, delayed: 1 },
     })
-    expect(await requests.promoteMisdated(NOW_MS)).toBe(0)
+    expect(await queues.promoteMisdated(NOW_MS)).toBe(0)
   })
 })

@@ -2,7 +2,7 @@
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { Requests } from '../../jobs/queue/requests.ts'
+import { JobQueues } from '../../jobs/queue/jobQueues.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -18,7 +18,7 @@ let store: QueueStore
 beforeAll(async () => {
   redis = await startRedis()
   store = await openStore(redis.url, { directory: '', clock: systemClock })
-  await new Requests(store).queue('ticks').upsertJobScheduler('events', { every: 3_600_000 })
+  await new JobQueues(store).queue('ticks').upsertJobScheduler('events', { every: 3_600_000 })
 })
 afterAll(async () => {
   await store.close()
@@ -29,7 +29,7 @@ afterAll(async () => {
 function asking(warehouse: string, ownership: WarehouseOwnership): () => Promise<boolean> {
   let nowMs = 0
   const clock = { ...systemClock, monotonicMs: () => (nowMs += 10_000) }
-  return readinessOf({ clock, warehouse, store, requests: new Requests(store), roles: rolesOf(undefined), ownership })
+  return readinessOf({ clock, warehouse, store, queues: new JobQueues(store), roles: rolesOf(undefined), ownership })
 }
 
 const standby: WarehouseOwnership = { isOwnerKnown: true }
@@ -79,7 +79,7 @@ it('requests at the same time share one answer, because everybody may ask', asyn
       return Promise.resolve()
     },
   }
-  const parts = { clock: systemClock, warehouse: path, requests: new Requests(store), ownership: standby }
+  const parts = { clock: systemClock, warehouse: path, queues: new JobQueues(store), ownership: standby }
   const isReady = readinessOf({ ...parts, store: counted, roles: rolesOf(undefined) })
   await Promise.all([isReady(), isReady(), isReady()])
   expect(questions).toBe(1)

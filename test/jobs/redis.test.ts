@@ -5,7 +5,7 @@
  */
 import { Redis } from 'ioredis'
 import { describe, expect, it } from 'vitest'
-import { Requests } from '../../jobs/queue/requests.ts'
+import { JobQueues } from '../../jobs/queue/jobQueues.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'
 import { pullThroughQueue } from '../../jobs/backfill/windows.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -128,11 +128,11 @@ it('who waits for a window that another process pulls goes on waiting while Redi
   const store = await openStore(redis.url, { directory: '', clock: systemClock })
   const queue = store.queue<object>('windows')
   store.worker('windows', () => new Promise(() => undefined))
-  const requests = new Requests(store)
-  await until(async () => (await requests.workersOf('windows')) === 1)
+  const queues = new JobQueues(store)
+  await until(async () => (await queues.workersOf('windows')) === 1)
   const context = { clock: systemClock } as SyncContext
   const ask = { backfillId: 'b', report: 'events', number: 1, fence: { epoch: 1 } } as WindowRequest
-  const pulled = pullThroughQueue({ context, requests })(ask, new AbortController().signal)
+  const pulled = pullThroughQueue({ context, queues })(ask, new AbortController().signal)
   const ended = pulled.catch((error: unknown) => error as SyncError)
   await until(async () => (await queue.getActiveCount()) === 1)
   await redis.stop('SIGKILL')

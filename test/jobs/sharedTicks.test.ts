@@ -1,7 +1,7 @@
 /** Reports whose ticks are at the same times: one job of the queue requests the runs of all of them. */
 import { describe, expect, it } from 'vitest'
 import { Tick } from '../../jobs/queue/queues.ts'
-import { Requests } from '../../jobs/queue/requests.ts'
+import { JobQueues } from '../../jobs/queue/jobQueues.ts'
 import { schedulersIn } from '../../jobs/schedule/schedule.ts'
 import { grounds } from './stores/support.ts'
 import { configOf } from './support.ts'
@@ -15,11 +15,11 @@ describe.each(grounds)('on $title', ({ lay }) => {
   it('reports with the same interval share a scheduler, and its tick requests a run of each', LONG, async () => {
     await using ground = await lay()
     await using store = await ground.open()
-    const requests = new Requests(store)
-    const queue = requests.queue<Tick>('ticks')
+    const queues = new JobQueues(store)
+    const queue = queues.queue<Tick>('ticks')
     const nowMs = Date.now()
     const reportsOfTicks = async () => {
-      const ticks = await requests.nextTicks()
+      const ticks = await queues.nextTicks()
       expect(new Set(ticks.map(({ work, atMs }) => `${work} ${atMs}`)).size).toBe(1)
       return ticks.map(({ report }) => report)
     }
@@ -27,8 +27,8 @@ describe.each(grounds)('on $title', ({ lay }) => {
     expect((await ofThree(nowMs)).added).toEqual(['incremental-events', 'checkpoint', 'retention'])
     expect(await reportsOfTicks()).toEqual(['events', 'enquiries', 'merf_submissions'])
     const ticks = (await queue.getDelayed()).map(({ data }) => Tick.parse(data))
-    for (const tick of ticks) await requests.tick(tick)
-    const waiting = (await requests.waiting('incremental')).map(({ data }) => data as object)
+    for (const tick of ticks) await queues.addJobsOfTick(tick)
+    const waiting = (await queues.waiting('incremental')).map(({ data }) => data as object)
     expect(waiting).toEqual(
       expect.arrayContaining(['events', 'enquiries', 'merf_submissions'].map((report) => ({ report, isTick: true }))),
     )

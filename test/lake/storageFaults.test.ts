@@ -5,7 +5,7 @@
 import { Writable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { Housekeeping } from '../../jobs/owner/housekeeping.ts'
-import { Requests } from '../../jobs/queue/requests.ts'
+import { JobQueues } from '../../jobs/queue/jobQueues.ts'
 import { systemClock } from '../../src/clock.ts'
 import { createLog } from '../../src/log.ts'
 import { openContext } from '../../src/wiring/openContext.ts'
@@ -55,7 +55,7 @@ async function orphansOfRetention(world: StorageWorld): Promise<number> {
   await using ground = await aGround('postgres', postgres.url)
   const store = await ground.open()
   const { published, historyMs } = config
-  const parts = { context: opened.context, requests: new Requests(store), log, published, historyMs }
+  const parts = { context: opened.context, queues: new JobQueues(store), log, published, historyMs }
   const removed = (await new Housekeeping(parts).do('retention', signal)) as { orphans: number }
   await store.close()
   return removed.orphans

@@ -6,7 +6,7 @@ import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Housekeeping, type OwnerContext } from '../../jobs/owner/housekeeping.ts'
-import type { Requests } from '../../jobs/queue/requests.ts'
+import type { JobQueues } from '../../jobs/queue/jobQueues.ts'
 import { reportOf } from '../../schema/index.ts'
 import { systemClock } from '../../src/clock.ts'
 import { DAY_MS, formatInstant, fromMillis, HOUR_MS, MINUTE_MS, minusMs, plusMs } from '../../src/instant.ts'
@@ -361,11 +361,11 @@ it('the hourly housekeeping of a worker does it by itself', async () => {
   const { warehouse, folder } = await lake.open()
   const settings = { staging: join(folder, 'staging') } as SyncSettings
   const context = { warehouse, clock: systemClock, settings } as OwnerContext
-  const requests = { queue: () => ({ clean: () => Promise.resolve([]) }) } as unknown as Requests
+  const queues = { queue: () => ({ clean: () => Promise.resolve([]) }) } as unknown as JobQueues
   const options = { published: '', historyMs: 90 * DAY_MS, log: createLog({ level: 'silent' }) }
   const signal = new AbortController().signal
-  await new Housekeeping({ ...options, context, requests }).do('retention', signal)
+  await new Housekeeping({ ...options, context, queues }).do('retention', signal)
   expect(await lastUpkeep(warehouse)).toBeUndefined()
-  await new Housekeeping({ ...options, context, requests, snapshotsMs: WEEK_MS }).do('retention', signal)
+  await new Housekeeping({ ...options, context, queues, snapshotsMs: WEEK_MS }).do('retention', signal)
   expect(await lastUpkeep(warehouse)).toMatchObject({ failed: [], left: 0 })
 })

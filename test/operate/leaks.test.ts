@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { freePort } from '../support/programsOnPath.ts'
 import { openNoticeBook } from '../../jobs/notify/memory.ts'
-import type { Requests } from '../../jobs/queue/requests.ts'
+import type { JobQueues } from '../../jobs/queue/jobQueues.ts'
 import { lockDirectory } from '../../jobs/stores/embeddedStore.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'
 import { reportNames, reportOf } from '../../schema/index.ts'
@@ -377,7 +377,7 @@ const CONSOLE = {
   version: '0',
   clock: systemClock,
   log,
-  requests: {} as Requests,
+  queues: {} as JobQueues,
   settings: {} as AllSettings,
   runLogs: '/nowhere',
   editedKeys: () => Promise.resolve([]),

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { isPerRecord, Report, type ReportName } from '../../../schema/index.ts'
 import type { Activity } from '../../operations/contract.ts'
 import { type QueueName, QUEUES } from '../../../jobs/queue/queues.ts'
-import type { Requests } from '../../../jobs/queue/requests.ts'
+import type { JobQueues } from '../../../jobs/queue/jobQueues.ts'
 import { ChangeList, type Changes, ChangesQuery, type ChangesRequest } from '../../operations/readChanges.ts'
 import { Readiness, WaitQuery, type WaitRequest, waitRequestOf } from '../../operations/waitForReports.ts'
 import type { ReceiverBehind } from '../../status/receivers.ts'
@@ -31,7 +31,7 @@ export interface ReadOptions {
   readonly requestsPerDay?: number | undefined
   /** The backend changes when this process becomes the owner of the warehouse. */
   readonly backendOf: () => ConsoleBackend
-  readonly requests: Pick<Requests, 'queue' | 'depths' | 'nextTicks'>
+  readonly queues: Pick<JobQueues, 'queue' | 'depths' | 'nextTicks'>
   readonly runLogs: string
   readonly editedKeys: () => Promise<readonly string[]>
   readonly receiversBehind: () => Promise<readonly ReceiverBehind[]>
@@ -51,7 +51,7 @@ const Waited = z.object({ complete: z.boolean(), reports: z.array(Readiness) })
 
 export function addReadRoutes(api: Api, options: ReadOptions): void {
   const { backendOf, runLogs } = options
-  const jobs = sharing(() => readJobs(options.requests))
+  const jobs = sharing(() => readJobs(options.queues))
   const activity = sharing(() => activityOf(backendOf(), options.clock))
   api.get('/api/overview', answers(Overview, 'Each report, active runs, and what needs attention'), () =>
     overview(options, activity),
@@ -149,8 +149,8 @@ async function overview(options: ReadOptions, activityNow: () => Promise<Activit
   }
 }
 
-async function attentionNow({ settings, backendOf, requests, clock }: ReadOptions, standings: readonly Standing[]) {
-  const nextTicks = (await within(ACTIVITY_MS_MAX, clock, () => requests.nextTicks().catch(() => []))) ?? []
+async function attentionNow({ settings, backendOf, queues, clock }: ReadOptions, standings: readonly Standing[]) {
+  const nextTicks = (await within(ACTIVITY_MS_MAX, clock, () => queues.nextTicks().catch(() => []))) ?? []
   const ticks = ticksInBudget(nextTicks, standings)
   return attentionOf({ standings, pauses: await pauses(backendOf().books), settings, nextTicks: ticks })
 }
@@ -193,7 +193,7 @@ async function reportDetail(options: ReadOptions, report: ReportName) {
 }
 
 type Job = Jobs['jobs'][number]
-type Queues = Pick<Requests, 'queue' | 'depths'>
+type Queues = Pick<JobQueues, 'queue' | 'depths'>
 
 const STATES = ['active', 'waiting', 'delayed', 'failed'] as const
 const JOBS_MAX = 20

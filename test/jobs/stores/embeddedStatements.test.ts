@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { Housekeeping, type OwnerContext } from '../../../jobs/owner/housekeeping.ts'
-import { Requests } from '../../../jobs/queue/requests.ts'
+import { JobQueues } from '../../../jobs/queue/jobQueues.ts'
 import { EmbeddedPool, PREPARED_STATEMENTS_MAX } from '../../../jobs/stores/embeddedPool.ts'
 import { openStore, PREFIX } from '../../../jobs/stores/openStore.ts'
 import { systemClock } from '../../../src/clock.ts'
@@ -106,9 +106,9 @@ it('a session reads its own changes in a transaction, and other sessions read th
 
 it('jobs come and go without events', async () => {
   const store = await openStore('embedded', { directory, clock: systemClock, log: createLog({ level: 'silent' }) })
-  const requests = new Requests(store)
-  await requests.incremental('events')
-  await requests.incremental('events')
+  const queues = new JobQueues(store)
+  await queues.addIncremental('events')
+  await queues.addIncremental('events')
   const done = Promise.withResolvers<unknown>()
   const worker = store.worker('incremental', async (job) => done.resolve(job.data))
   expect(await done.promise).toEqual({ report: 'events' })
@@ -123,12 +123,12 @@ it('jobs come and go without events', async () => {
 it('a publication of marks is requested once until it has ended or would begin', async () => {
   const clock = forwardClock()
   const requested: string[] = []
-  const requests = withMethods({} as Requests, { publish: async (changed) => void requested.push(changed) })
+  const queues = withMethods({} as JobQueues, { addPublication: async (changed) => void requested.push(changed) })
   const warehouse = { publish: async (path: string) => ({ path, replaced: false }) }
   const context = { clock, warehouse } as unknown as OwnerContext
   const housekeeping = new Housekeeping({
     context,
-    requests,
+    queues,
     log: createLog({ level: 'silent' }),
     published: '',
     historyMs: 0,

@@ -2,7 +2,7 @@
  * What goes wrong with a store in months of work: killed workers, restarted and emptied servers, two processes at once.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Requests } from '../../../jobs/queue/requests.ts'
+import { JobQueues } from '../../../jobs/queue/jobQueues.ts'
 import type { QueueStore } from '../../../jobs/stores/store.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { SyncError } from '../../../src/errors.ts'
@@ -48,7 +48,7 @@ describe.each(grounds)('a worker on $title', ({ lay }) => {
     const queue = store.queue('incremental')
     // No worker runs here, so nothing else looks for expired locks.
     expect(await queue.getActiveCount()).toBe(1)
-    expect(await new Requests(store).takeOverFromDeadOwner()).toBe(1)
+    expect(await new JobQueues(store).takeOverFromDeadOwner()).toBe(1)
     expect(await queue.getActiveCount()).toBe(0)
     const taken: (string | undefined)[] = []
     store.worker('incremental', async (job) => void taken.push(job.id))

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { QUEUES } from '../../../jobs/queue/queues.ts'
-import type { Requests } from '../../../jobs/queue/requests.ts'
+import type { JobQueues } from '../../../jobs/queue/jobQueues.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { runLogsOf } from '../../../src/runLogs.ts'
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts'
@@ -13,10 +13,10 @@ import type { Sample } from './orders.ts'
 export interface OwnerAccess {
   readonly config: Config
   readonly warehouse: Warehouse
-  readonly requests: Requests
+  readonly queues: JobQueues
 }
 
-export async function sampleOf({ config, warehouse, requests }: OwnerAccess): Promise<Sample> {
+export async function sampleOf({ config, warehouse, queues }: OwnerAccess): Promise<Sample> {
   collectGarbage()
   const { rss, heapUsed } = process.memoryUsage()
   const logs = await filesBelow(runLogsOf(config.warehouse))
@@ -27,7 +27,7 @@ export async function sampleOf({ config, warehouse, requests }: OwnerAccess): Pr
     'rss bytes': rss,
     'heap bytes': heapUsed,
     'queue bytes': queue.bytes,
-    'queue jobs': await jobsIn(requests),
+    'queue jobs': await jobsIn(queues),
     'run log files': logs.files,
     'run log bytes': logs.bytes,
     'staging entries': (await filesBelow(config.staging)).files,
@@ -54,8 +54,8 @@ async function filesBelow(folder: string): Promise<{ files: number; bytes: numbe
 }
 
 /** Counts jobs in all states, with those that have ended. */
-async function jobsIn(requests: Requests): Promise<number> {
-  const counts = await Promise.all(QUEUES.map((name) => requests.queue(name).getJobCounts()))
+async function jobsIn(queues: JobQueues): Promise<number> {
+  const counts = await Promise.all(QUEUES.map((name) => queues.queue(name).getJobCounts()))
   return counts.flatMap((each) => Object.values(each)).reduce((sum, count) => sum + count, 0)
 }
 

@@ -4,7 +4,7 @@ import { consumeWindows } from '../../../jobs/backfill/windows.ts'
 import { Housekeeping } from '../../../jobs/owner/housekeeping.ts'
 import { Owner } from '../../../jobs/owner/owner.ts'
 import { JobConsumers } from '../../../jobs/queue/consumers.ts'
-import { Requests } from '../../../jobs/queue/requests.ts'
+import { JobQueues } from '../../../jobs/queue/jobQueues.ts'
 import { Runs } from '../../../jobs/runs/runs.ts'
 import { openStore } from '../../../jobs/stores/openStore.ts'
 import type { QueueStore } from '../../../jobs/stores/store.ts'
@@ -39,17 +39,17 @@ let onJobEnd = (): void => undefined
 const store: QueueStore = Object.assign(Object.create(opened) as QueueStore, { worker: watchedWorker })
 const client = ending.use(clientOf(config, { clock, log, store, observe }))
 const warehouse = ending.use(await openWarehouse(config))
-const requests = new Requests(store)
+const queues = new JobQueues(store)
 const consumers = new JobConsumers({ store, clock, log })
 const settings = settingsOf(config)
-const shared = { context: { client, warehouse, clock, settings, observe }, requests, log, runs: new Runs(), consumers }
+const shared = { context: { client, warehouse, clock, settings, observe }, queues, log, runs: new Runs(), consumers }
 const { published, historyMs } = config
 const housekeeping = new Housekeeping({ ...shared, published, historyMs, runLogs })
-consumeWindows(consumers, { requests, client, clock, settings, observe })
+consumeWindows(consumers, { queues, client, clock, settings, observe })
 const owner = new Owner({ ...shared, housekeeping, onWarehouseBroken: () => failures.push('the database is broken') })
 owner.start()
 owner.keepHouse()
-const parts: OwnerAccess = { config, warehouse, requests }
+const parts: OwnerAccess = { config, warehouse, queues }
 
 /** Logs all work, and counts the publications. */
 async function observe<T>(subject: Subject, work: (note: Note) => Promise<T>): Promise<T> {
@@ -72,9 +72,9 @@ async function carryOut(order: TickOrder): Promise<TickResult> {
   while (underWay.publications > 0) await delay(POLL_EVERY_MS)
   clock.pass(order.passMs)
   await afterJobs(order.incremental.length, () =>
-    Promise.all(order.incremental.map((each) => requests.incremental(each))),
+    Promise.all(order.incremental.map((each) => queues.addIncremental(each))),
   )
-  for (const report of order.reconcile) await afterJobs(1, () => requests.reconcile(report, { allowMassDelete: true }))
+  for (const report of order.reconcile) await afterJobs(1, () => queues.addReconcile(report, { allowMassDelete: true }))
   if (order.backfill !== undefined) await runBackfill(order.backfill)
   if (order.isTidied) await tidy()
   return { sample: order.isSampled ? await sampleOf(parts) : undefined, failures: failures.splice(0) }
@@ -82,15 +82,15 @@ async function carryOut(order: TickOrder): Promise<TickResult> {
 
 async function runBackfill(report: WorldReport): Promise<void> {
   const [from, to] = [fromMillis(BACKFILL.fromMs), fromMillis(toMillis(clock.now()) - BACKFILL.agoMs)]
-  await afterJobs(1, () => requests.backfill({ backfillId: `backfill-${clock.now()}`, report, from, to }))
+  await afterJobs(1, () => queues.addBackfill({ backfillId: `backfill-${clock.now()}`, report, from, to }))
 }
 
 /** Publishes now, and does the work between runs. */
 async function tidy(): Promise<void> {
-  const delayed = await requests.queue('housekeeping').getDelayed()
+  const delayed = await queues.queue('housekeeping').getDelayed()
   // Promoting a job fails if it has already begun.
   for (const job of delayed) await job.promote().catch(() => undefined)
-  for (const work of ['checkpoint', 'retention'] as const) await afterJobs(1, () => requests.housekeeping(work))
+  for (const work of ['checkpoint', 'retention'] as const) await afterJobs(1, () => queues.addHousekeeping(work))
 }
 
 /** Waits until at least `count` jobs have ended, and none is left. */
@@ -106,7 +106,7 @@ async function afterJobs(count: number, add: () => Promise<unknown>): Promise<vo
 
 /** Delayed jobs do not count. */
 async function isIdle(): Promise<boolean> {
-  const depths = Object.entries(await requests.depths())
+  const depths = Object.entries(await queues.depths())
   return depths.every(
     ([name, { waiting, active, delayed }]) => waiting + active + (name === 'housekeeping' ? 0 : delayed) === 0,
   )

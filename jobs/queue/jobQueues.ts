@@ -1,4 +1,4 @@
-/** Adds jobs to the queues. */
+/** The queues of a store: adds jobs to them, lists what waits, and starts delayed jobs. */
 import { randomUUID } from 'node:crypto'
 import type { Job, JobsOptions, Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'
@@ -30,7 +30,7 @@ interface JobRequest<Data> {
   readonly options?: JobsOptions
 }
 
-export class Requests {
+export class JobQueues {
   readonly #store: QueueStore
 
   constructor(store: QueueStore) {
@@ -45,50 +45,50 @@ export class Requests {
     return this.#store.workersOf(name)
   }
 
-  incremental(report: ReportName, tick: Pick<IncrementalJob, 'isTick'> = {}): Promise<void> {
+  addIncremental(report: ReportName, tick: Pick<IncrementalJob, 'isTick'> = {}): Promise<void> {
     return this.#add<IncrementalJob>({ queue: 'incremental', name: report, data: { report, ...tick }, once: report })
   }
 
   /** Does not wait for the next attempt of a failed run. */
-  async incrementalNow(report: ReportName): Promise<void> {
-    await this.incremental(report)
+  async addIncrementalNow(report: ReportName): Promise<void> {
+    await this.addIncremental(report)
     await this.#promote('incremental', report)
   }
 
-  async reconcile(report: ReportName, { allowMassDelete = false } = {}): Promise<void> {
+  async addReconcile(report: ReportName, { allowMassDelete = false } = {}): Promise<void> {
     const data: ReconcileJob = { report, allowMassDelete }
     await this.#add({ queue: 'reconcile', name: report, data, once: `${report}${allowMassDelete ? ' all' : ''}` })
     await this.#promote('reconcile', report)
   }
 
-  async backfill(data: BackfillJob): Promise<void> {
+  async addBackfill(data: BackfillJob): Promise<void> {
     await this.#add({ queue: 'backfill', name: data.report, data, once: data.backfillId })
     await this.#promote('backfill', data.report)
   }
 
-  async backfillsNow(report: ReportName): Promise<void> {
+  async promoteBackfills(report: ReportName): Promise<void> {
     await this.#promote('backfill', report)
   }
 
   /** The delay lets one publication contain the rows of several runs. */
-  publish(changed: 'rows' | 'marks'): Promise<void> {
+  addPublication(changed: 'rows' | 'marks'): Promise<void> {
     const delay = changed === 'rows' ? PUBLISH_SOON_MS : PUBLISH_LATER_MS
     const data: HousekeepingJob = { work: 'publish' }
     return this.#add({ queue: 'housekeeping', name: 'publish', data, once: `publish ${changed}`, options: { delay } })
   }
 
-  housekeeping(work: HousekeepingJob['work']): Promise<void> {
+  addHousekeeping(work: HousekeepingJob['work']): Promise<void> {
     return this.#add<HousekeepingJob>({ queue: 'housekeeping', name: work, data: { work }, once: work })
   }
 
-  notices(receiver: string): Promise<void> {
+  addDelivery(receiver: string): Promise<void> {
     return this.#add<NoticesJob>({ queue: 'notices', name: receiver, data: { receiver }, once: receiver })
   }
 
-  async tick(tick: Tick): Promise<void> {
-    if (!('report' in tick)) return this.housekeeping(tick.work)
+  async addJobsOfTick(tick: Tick): Promise<void> {
+    if (!('report' in tick)) return this.addHousekeeping(tick.work)
     const request = (report: ReportName) =>
-      tick.work === 'incremental' ? this.incremental(report, { isTick: true }) : this.reconcile(report)
+      tick.work === 'incremental' ? this.addIncremental(report, { isTick: true }) : this.addReconcile(report)
     await Promise.all(reportsOf(tick).map(request))
   }
 
