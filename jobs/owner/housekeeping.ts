@@ -4,14 +4,12 @@ import type { Log } from '../../src/log.ts'
 import { unobserved } from '../../src/observe.ts'
 import type { RunLogs } from '../../src/runLogs.ts'
 import { removeStaleStaging } from '../../src/sync/staleStaging.ts'
-import type { SyncContext } from '../../src/sync/context.ts'
+import type { SharedContext } from '../../src/sync/context.ts'
 import { type HousekeepingJob, QUEUES } from '../queue/queues.ts'
 import type { JobQueues } from '../queue/jobQueues.ts'
 
-export type OwnerContext = Omit<SyncContext, 'signal' | 'onProgress' | 'onOutcome' | 'fence'>
-
 export interface HousekeepingOptions {
-  readonly context: OwnerContext
+  readonly context: SharedContext
   readonly queues: JobQueues
   readonly log: Log
   readonly published: string

@@ -6,14 +6,14 @@ import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
 import { UNTIL_RESUMED } from '../../src/sync/pauses.ts'
 import { reconcileRun } from '../../src/sync/reconcile.ts'
 import type { Pull } from '../../src/sync/backfill/handover.ts'
-import type { SyncContext } from '../../src/sync/context.ts'
+import type { SharedContext, SyncContext } from '../../src/sync/context.ts'
 import { mayBegin } from '../../src/sync/requestBudget.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { syncReport } from '../../src/sync/syncReport.ts'
 import { backfillRun } from '../backfill/backfill.ts'
 import { pullThroughQueue } from '../backfill/windows.ts'
 import type { JobConsumers, Task } from '../queue/consumers.ts'
-import type { Housekeeping, OwnerContext } from './housekeeping.ts'
+import type { Housekeeping } from './housekeeping.ts'
 import { isDropped, OVERTAKEN } from '../queue/jobOutcome.ts'
 import { BackfillJob, HousekeepingJob, IncrementalJob, ReconcileJob } from '../queue/queues.ts'
 import type { JobQueues } from '../queue/jobQueues.ts'
@@ -21,7 +21,7 @@ import { changedRows, logOutcome, type RunKind, type Runs, type RunWork } from '
 import { attemptOf } from './sharedRuns.ts'
 
 export interface OwnerOptions {
-  readonly context: OwnerContext
+  readonly context: SharedContext
   readonly consumers: JobConsumers
   readonly queues: JobQueues
   readonly runs: Runs

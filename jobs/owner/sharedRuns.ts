@@ -6,7 +6,7 @@ import { type Clock, repeat } from '../../src/clock.ts'
 import { SyncError } from '../../src/errors.ts'
 import { fromMillis, HOUR_MS, MINUTE_MS } from '../../src/instant.ts'
 import type { JobQueues } from '../queue/jobQueues.ts'
-import { type EndedRun, RUN_KINDS, type RunningRun, type Runs } from '../runs/runs.ts'
+import { type RunEndEvent, RUN_KINDS, type ActiveRun, type Runs } from '../runs/runs.ts'
 import type { SharedValues } from '../stores/sharedTokens.ts'
 
 const LOOK_EVERY_MS = 1_000
@@ -18,12 +18,12 @@ export const attemptOf = ({ id, attemptsStarted }: Job): string => `${id} ${atte
 type Shared = { readonly values: SharedValues; readonly clock: Clock }
 
 export function shareRuns(runs: Runs, queues: JobQueues, { values, clock }: Shared): Disposable {
-  let running: readonly RunningRun[] = []
+  let running: readonly ActiveRun[] = []
   let orders = new Map<string, number>()
   const lastEnded = new Map<string, string>()
   let looking: Promise<unknown> = Promise.resolve()
   const lookAtJobs = async () => {
-    const found: (RunningRun & { readonly attempt: string })[] = []
+    const found: (ActiveRun & { readonly attempt: string })[] = []
     for (const kind of RUN_KINDS)
       for (const job of await queues.queue<{ backfillId?: string }>(kind).getActive()) {
         const { id = '', data, name, processedOn = 0 } = job
@@ -48,7 +48,7 @@ export function shareRuns(runs: Runs, queues: JobQueues, { values, clock }: Shar
       const text = (await values.read(place))?.text ?? ''
       if (text === '' || text === lastEnded.get(place)) continue
       lastEnded.set(place, text)
-      const { attempt, ...ended } = JSON.parse(text) as EndedRun & { readonly attempt: string }
+      const { attempt, ...ended } = JSON.parse(text) as RunEndEvent & { readonly attempt: string }
       const order = before.get(attempt) ?? orders.get(attempt) ?? runs.nextOrder()
       const { error, report } = ended.outcome
       const thrown = error && { error: new SyncError(error.code, error.message, { cure: error.cure, report }) }

@@ -10,7 +10,7 @@ import { counted } from '../../src/words.ts'
 export type { RunKind }
 export const RUN_KINDS = ['incremental', 'backfill', 'reconcile'] as const satisfies readonly RunKind[]
 
-export interface RunningRun {
+export interface ActiveRun {
   readonly runId: string
   readonly report: ReportName
   readonly kind: RunKind
@@ -21,7 +21,7 @@ export interface RunningRun {
   progress: Progress | undefined
 }
 
-export interface EndedRun {
+export interface RunEndEvent {
   readonly kind: RunKind
   readonly event: 'ended'
   readonly order: number
@@ -29,7 +29,7 @@ export interface EndedRun {
   readonly result: unknown
 }
 
-export type RunEvent = EndedRun | { readonly kind: RunKind; readonly event: 'progress'; readonly progress: Progress }
+export type RunEvent = RunEndEvent | { readonly kind: RunKind; readonly event: 'progress'; readonly progress: Progress }
 
 /** If `isDropped` is true, another run does the work. */
 export type RunWork = (
@@ -40,18 +40,18 @@ type Follower = (event: RunEvent) => void
 
 /** The runs of the other workers of a lake. */
 interface OtherWorkers {
-  running(): readonly RunningRun[]
+  running(): readonly ActiveRun[]
   refresh(): Promise<unknown>
-  publish(ended: EndedRun, attempt: string | undefined): Promise<void>
+  publish(ended: RunEndEvent, attempt: string | undefined): Promise<void>
 }
 
 export class Runs {
-  readonly #running = new Map<string, RunningRun>()
+  readonly #running = new Map<string, ActiveRun>()
   readonly #followers = new Set<Follower>()
   #begun = 0
   others: OtherWorkers | undefined
 
-  get running(): readonly RunningRun[] {
+  get running(): readonly ActiveRun[] {
     return [...this.#running.values(), ...(this.others?.running() ?? [])]
   }
 
@@ -59,10 +59,10 @@ export class Runs {
     return this.#begun
   }
 
-  async during(run: Omit<RunningRun, 'progress'>, work: RunWork): ReturnType<RunWork> {
+  async during(run: Omit<ActiveRun, 'progress'>, work: RunWork): ReturnType<RunWork> {
     const order = this.nextOrder()
     const { runId, kind } = run
-    const running: RunningRun = { ...run, progress: undefined }
+    const running: ActiveRun = { ...run, progress: undefined }
     this.#running.set(runId, running)
     try {
       const { outcome, result, isDropped } = await work((progress) => {
@@ -90,7 +90,7 @@ export class Runs {
     return (this.#begun += 1)
   }
 
-  async #end(ended: EndedRun, attempt?: string): Promise<void> {
+  async #end(ended: RunEndEvent, attempt?: string): Promise<void> {
     this.tell(ended)
     await this.others?.publish(ended, attempt)
   }

@@ -1,10 +1,10 @@
 /** An `Engine` starts the runs of an operation, in a worker or in a command. */
-import type { OwnerContext } from '../../jobs/owner/housekeeping.ts'
 import type { RunKind } from '../../jobs/runs/runs.ts'
 import type { ReportName } from '../../schema/index.ts'
 import type { GuardedLog } from '../log.ts'
 import type { Observe } from '../observe.ts'
 import type { BackfillRequest } from '../sync/backfill/backfillRequest.ts'
+import type { SharedContext } from '../sync/context.ts'
 import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import type { OperationEvent } from './contract.ts'
 
@@ -27,7 +27,7 @@ export interface EndedRun {
 }
 
 export interface Engine {
-  readonly context: OwnerContext
+  readonly context: SharedContext
   /** Also sends each outcome to the caller, as soon as the run has ended. */
   run(request: RunRequest, caller: Caller): Promise<readonly EndedRun[]>
   publish(): Promise<{ readonly path: string; readonly replaced: boolean }>

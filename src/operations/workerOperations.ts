@@ -1,12 +1,13 @@
 /** Executes operations in the process that owns the warehouse. */
 import { openBackfillNames } from '../../jobs/backfill/backfill.ts'
-import type { Housekeeping, OwnerContext } from '../../jobs/owner/housekeeping.ts'
+import type { Housekeeping } from '../../jobs/owner/housekeeping.ts'
 import { type Runs, RUN_KINDS, type RunKind } from '../../jobs/runs/runs.ts'
 import { CANCELLED_ON_REQUEST, STOPPING } from '../../jobs/queue/jobOutcome.ts'
 import type { JobQueues } from '../../jobs/queue/jobQueues.ts'
 import { isPerRecord, type ReportName } from '../../schema/index.ts'
 import { asSyncError, cancelled } from '../errors.ts'
 import { type Standing, ticksInBudget } from '../status/standing.ts'
+import type { SharedContext } from '../sync/context.ts'
 import { type BackfillPreview, previewBackfill } from '../sync/backfill/backfillPlan.ts'
 import type { Activity, AnswerOf, OperationRequest, Reply, RequestOf, WaitingRun } from './contract.ts'
 import { problemOf } from './contract.ts'
@@ -19,7 +20,7 @@ import { nothingRun } from '../sync/reportOutcome.ts'
 import { turns } from '../turns.ts'
 
 export interface WorkerOperationsOptions {
-  readonly context: OwnerContext
+  readonly context: SharedContext
   readonly queues: JobQueues
   readonly runs: Runs
   readonly housekeeping: Housekeeping
@@ -110,7 +111,7 @@ function workerEngine({ context, queues, runs, housekeeping }: WorkerOperationsO
   }
 }
 
-async function plan(context: OwnerContext, { backfills }: RequestOf<'plan-backfill'>, { signal }: Caller) {
+async function plan(context: SharedContext, { backfills }: RequestOf<'plan-backfill'>, { signal }: Caller) {
   const books = { books: context.warehouse.backfills, basis: context.warehouse.backfillBasis }
   const walk = { ...context, signal, onProgress: () => undefined }
   const plans: BackfillPreview[] = []

@@ -33,6 +33,9 @@ export interface SyncContext extends WalkContext {
   readonly onOutcome?: (outcome: ReportOutcome) => void
 }
 
+/** The dependencies that all runs of a process share. Each run adds its own signal and callbacks. */
+export type SharedContext = Omit<SyncContext, 'signal' | 'onProgress' | 'onOutcome' | 'fence'>
+
 export interface SyncSettings
   extends Pick<Config, 'reports' | 'currencies' | 'limits' | 'staging' | 'rejectedKeepMs'>,
     Pick<BudgetSettings, 'requestsPerDay'> {

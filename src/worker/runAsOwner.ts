@@ -31,7 +31,7 @@ import { startServing } from './serving.ts'
 import { asSyncError, type ErrorCode, SyncError } from '../errors.ts'
 import { onAbort } from '../signals.ts'
 
-interface OwnerContext extends ConsumersOptions {
+interface OwnerWiring extends ConsumersOptions {
   readonly config: Config
   readonly client: ReportingClient
   readonly queues: JobQueues
@@ -45,7 +45,7 @@ interface OwnerContext extends ConsumersOptions {
   readonly onOwned: () => void
 }
 
-async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
+async function runAsOwner(context: OwnerWiring, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
   const { config, client, clock, log, queues, store, locks, metrics, observe, ownership, runLogs } = context
   const consumers = new JobConsumers(context)
   const runs = new Runs()
@@ -107,7 +107,7 @@ async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: A
 
 /** Lets only one worker of a lake do housekeeping and send messages. */
 async function leadAlone(
-  { store, clock }: OwnerContext,
+  { store, clock }: OwnerWiring,
   request: LeaseRequest,
   { lead, onLost }: { readonly lead: () => Promise<void>; readonly onLost: () => void },
 ): Promise<void> {
@@ -120,7 +120,7 @@ async function leadAlone(
   while (!signal.aborted) await store.lease(request, work).catch(() => clock.sleep(ms, signal).catch(() => undefined))
 }
 
-async function openNotifier(context: OwnerContext, { runs, warehouse }: { runs: Runs; warehouse: Warehouse }) {
+async function openNotifier(context: OwnerWiring, { runs, warehouse }: { runs: Runs; warehouse: Warehouse }) {
   const { config, metrics, queues } = context
   if (config.notify === undefined) return undefined
   return new Notifier({
@@ -142,7 +142,7 @@ function sendMessages(notifier: Notifier, consumers: JobConsumers, ending: Abort
 }
 
 /** The queue may have lost the job of a running backfill. */
-async function resumeBackfills({ queues, log }: OwnerContext, warehouse: Warehouse): Promise<void> {
+async function resumeBackfills({ queues, log }: OwnerWiring, warehouse: Warehouse): Promise<void> {
   for (const { backfillId, report, state, since, until } of await warehouse.backfills.open()) {
     if (state !== 'running') continue
     log.info({ backfillId, report }, `${report}: a backfill continues`)
@@ -153,7 +153,7 @@ async function resumeBackfills({ queues, log }: OwnerContext, warehouse: Warehou
 const INTERRUPT_EVERY_MS = 100
 
 /** Interrupts running statements, because a statement could take minutes. */
-async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock, log }: OwnerContext): Promise<void> {
+async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock, log }: OwnerWiring): Promise<void> {
   const startedMs = clock.monotonicMs()
   warehouse.interrupt()
   using _ = repeat(INTERRUPT_EVERY_MS, clock, () => warehouse.interrupt())
@@ -164,7 +164,7 @@ async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock
 const ENDING_MS_MAX = 30_000
 
 /** Exits if `work` takes too long, so that a standby can open the warehouse. */
-async function endInTime({ clock, log }: OwnerContext, work: Promise<void>): Promise<void> {
+async function endInTime({ clock, log }: OwnerWiring, work: Promise<void>): Promise<void> {
   const cancel = clock.after(ENDING_MS_MAX, () => {
     log.error(`the warehouse could not be closed within ${ENDING_MS_MAX / 1_000} s: this process ends. Start it again`)
     process.exit(1)
@@ -175,7 +175,7 @@ async function endInTime({ clock, log }: OwnerContext, work: Promise<void>): Pro
 const TEMPORARY_ERRORS: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
 
 /** Opens the warehouse and works as its owner. Retries after temporary errors. */
-export async function ownOrStandBy(context: OwnerContext, signal: AbortSignal): Promise<void> {
+export async function ownOrStandBy(context: OwnerWiring, signal: AbortSignal): Promise<void> {
   const { config, log, clock, openRetryMs, ownership, onOwned } = context
   let logged: ErrorCode | undefined
   // Once this process has been the owner, staged files must be kept: it may have pulled them itself.

@@ -5,7 +5,8 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Housekeeping, type OwnerContext } from '../../jobs/owner/housekeeping.ts'
+import { Housekeeping } from '../../jobs/owner/housekeeping.ts'
+import type { SharedContext } from '../../src/sync/context.ts'
 import type { JobQueues } from '../../jobs/queue/jobQueues.ts'
 import { reportOf } from '../../schema/index.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -360,7 +361,7 @@ it('the hourly housekeeping of a worker does it by itself', async () => {
   await using lake = await aLake('sqlite')
   const { warehouse, folder } = await lake.open()
   const settings = { staging: join(folder, 'staging') } as SyncSettings
-  const context = { warehouse, clock: systemClock, settings } as OwnerContext
+  const context = { warehouse, clock: systemClock, settings } as SharedContext
   const queues = { queue: () => ({ clean: () => Promise.resolve([]) }) } as unknown as JobQueues
   const options = { published: '', historyMs: 90 * DAY_MS, log: createLog({ level: 'silent' }) }
   const signal = new AbortController().signal

@@ -3,7 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { Housekeeping, type OwnerContext } from '../../../jobs/owner/housekeeping.ts'
+import { Housekeeping } from '../../../jobs/owner/housekeeping.ts'
+import type { SharedContext } from '../../../src/sync/context.ts'
 import { JobQueues } from '../../../jobs/queue/jobQueues.ts'
 import { EmbeddedPool, PREPARED_STATEMENTS_MAX } from '../../../jobs/stores/embeddedPool.ts'
 import { openStore, PREFIX } from '../../../jobs/stores/openStore.ts'
@@ -125,7 +126,7 @@ it('a publication of marks is requested once until it has ended or would begin',
   const requested: string[] = []
   const queues = withMethods({} as JobQueues, { addPublication: async (changed) => void requested.push(changed) })
   const warehouse = { publish: async (path: string) => ({ path, replaced: false }) }
-  const context = { clock, warehouse } as unknown as OwnerContext
+  const context = { clock, warehouse } as unknown as SharedContext
   const housekeeping = new Housekeeping({
     context,
     queues,
