@@ -1,8 +1,5 @@
 /** An `Engine` starts the runs of an operation, in a worker or in a command. */
-import type { RunKind } from '../../jobs/runs/runs.ts'
 import type { ReportName } from '../../schema/index.ts'
-import type { GuardedLog } from '../log.ts'
-import type { Observe } from '../observe.ts'
 import type { BackfillRequest } from '../sync/backfill/backfillRequest.ts'
 import type { SharedContext } from '../sync/context.ts'
 import type { ReportOutcome } from '../sync/reportOutcome.ts'
@@ -37,10 +34,4 @@ export interface Engine {
   /** Starts runs after a resume or a reset. A command leaves them to the next sync. */
   restart?(reports: readonly ReportName[]): Promise<void>
   inTurn<T>(work: () => Promise<T>): Promise<T>
-}
-
-export interface Surroundings extends AsyncDisposable {
-  readonly log: GuardedLog
-  readonly observe?: Observe | undefined
-  readonly onEnded: (kind: RunKind, outcome: ReportOutcome) => void
 }

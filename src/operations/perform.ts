@@ -2,7 +2,7 @@
 import { hostname, userInfo } from 'node:os'
 import type { ActingRequest, AnswerOf, OperationEvent } from './contract.ts'
 import type { Host } from './surroundings.ts'
-import { findWorker } from './worker.ts'
+import { findWorker } from './findWorker.ts'
 
 /** The process that executes an operation: the worker that owns the warehouse, or the calling process. */
 export type Place = 'worker' | 'here'
@@ -29,7 +29,7 @@ export async function perform<R extends ActingRequest>(
   if (worker !== undefined) return await worker.ask(request, caller)
   // These modules load slowly.
   const [{ performHere }, { openSurroundings }] = await Promise.all([
-    import('./ownEngine.ts'),
+    import('./performHere.ts'),
     import('./surroundings.ts'),
   ])
   await using around = await openSurroundings(host)

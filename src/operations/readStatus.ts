@@ -5,7 +5,7 @@ import { standingsOf } from '../status/standing.ts'
 import { lastUpkeep } from '../warehouse/database/upkeep.ts'
 import { openNewest } from '../wiring/published.ts'
 import type { AnswerOf } from './contract.ts'
-import { findWorker } from './worker.ts'
+import { findWorker } from './findWorker.ts'
 
 /** If a busy worker does not answer within this time, the published copy is read. */
 const WORKER_MS_MAX = 5_000

@@ -1,16 +1,16 @@
 /** Opens the log and the traces of a process that executes an operation itself. */
 import { openTracing } from '../../jobs/tracing/tracing.ts'
-import { logOutcome } from '../../jobs/runs/runs.ts'
+import { logOutcome, type RunKind } from '../../jobs/runs/runs.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { minusMs } from '../instant.ts'
 import { createLog, type GuardedLog, type LogOptions } from '../log.ts'
-import { observedBy } from '../observe.ts'
+import { type Observe, observedBy } from '../observe.ts'
+import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import { openRunLogs, runLogsOf } from '../runLogs.ts'
 import { guardSecrets } from '../wiring/openContext.ts'
 import { version } from '../wiring/version.ts'
 import { loggingWork } from '../wiring/workLog.ts'
-import type { Surroundings } from './engine.ts'
 
 /** The process that requests operations: a command, or a program that uses the library. */
 export interface Host {
@@ -19,6 +19,13 @@ export interface Host {
   readonly env: NodeJS.ProcessEnv
   /** `keep` stores lines for `tidemark logs`. */
   readonly openLog: (keep: LogOptions['keep']) => GuardedLog
+}
+
+export interface Surroundings extends AsyncDisposable {
+  readonly log: GuardedLog
+  readonly observe: Observe
+  /** Writes the end of a run to the stored log. */
+  readonly onEnded: (kind: RunKind, outcome: ReportOutcome) => void
 }
 
 export async function openSurroundings({ config, clock, env, openLog }: Host): Promise<Surroundings> {

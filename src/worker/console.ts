@@ -12,7 +12,7 @@ import { openChanges } from '../operations/readChanges.ts'
 import { waitForReports } from '../operations/waitForReports.ts'
 import { remoteBackend } from './consoleBackends.ts'
 import type { Role } from './roles.ts'
-import { readinessOf, type WarehouseOwnership } from './readiness.ts'
+import { readinessCheck, type WarehouseOwnership } from './readiness.ts'
 
 export interface ConsoleWiring extends Pick<ConsoleOptions, 'clock' | 'queues' | 'metricsText'> {
   readonly err: { write(text: string): void }
@@ -74,7 +74,7 @@ async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
     waitFor: (request, signal) => waitForReports(config, request, { clock, signal }),
     newReader: () => openReader(config),
     backendOf: () => ownership.owned?.backend ?? remote,
-    isReady: readinessOf({ ...wiring, warehouse: config.warehouse }),
+    isReady: readinessCheck({ ...wiring, warehouse: config.warehouse }),
     metricsText,
   })
   log.guard(console.token)

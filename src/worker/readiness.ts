@@ -26,7 +26,7 @@ const ANSWER_MS = 2_000
 /** DuckDB's file grows in blocks of 256 KiB, so the check writes a test file of this size. */
 const BLOCK = Buffer.alloc(262_144)
 
-export function readinessOf(parts: ReadinessOptions): () => Promise<boolean> {
+export function readinessCheck(parts: ReadinessOptions): () => Promise<boolean> {
   let last: { readonly atMs: number; readonly answer: Promise<boolean> } | undefined
   return () => {
     const nowMs = parts.clock.monotonicMs()

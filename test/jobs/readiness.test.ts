@@ -6,7 +6,7 @@ import { JobQueues } from '../../jobs/queue/jobQueues.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import { systemClock } from '../../src/clock.ts'
-import { readinessOf, type WarehouseOwnership } from '../../src/worker/readiness.ts'
+import { readinessCheck, type WarehouseOwnership } from '../../src/worker/readiness.ts'
 import { rolesOf } from '../../src/worker/roles.ts'
 import { type RedisServer, startRedis } from '../support/redisServer.ts'
 import { aSmallDisk, fill } from '../support/smallDisk.ts'
@@ -29,7 +29,7 @@ afterAll(async () => {
 function asking(warehouse: string, ownership: WarehouseOwnership): () => Promise<boolean> {
   let nowMs = 0
   const clock = { ...systemClock, monotonicMs: () => (nowMs += 10_000) }
-  return readinessOf({ clock, warehouse, store, queues: new JobQueues(store), roles: rolesOf(undefined), ownership })
+  return readinessCheck({ clock, warehouse, store, queues: new JobQueues(store), roles: rolesOf(undefined), ownership })
 }
 
 const standby: WarehouseOwnership = { isOwnerKnown: true }
@@ -80,7 +80,7 @@ it('requests at the same time share one answer, because everybody may ask', asyn
     },
   }
   const parts = { clock: systemClock, warehouse: path, queues: new JobQueues(store), ownership: standby }
-  const isReady = readinessOf({ ...parts, store: counted, roles: rolesOf(undefined) })
+  const isReady = readinessCheck({ ...parts, store: counted, roles: rolesOf(undefined) })
   await Promise.all([isReady(), isReady(), isReady()])
   expect(questions).toBe(1)
 })

@@ -9,7 +9,7 @@ import { openOutputs, print } from '../commandOutput.ts'
 import { counted, grouped, line, problemText, publishedText, table, timeText, zeroColumns } from '../layout.ts'
 import { windowsText } from '../progress.ts'
 import type { Action, CommandOptions } from '../shell.ts'
-import { performAndPrint, tidemarkOf } from '../surroundings.ts'
+import { performAndPrint, tidemarkOf } from '../performAndPrint.ts'
 
 export interface BackfillOptions extends CommandOptions {
   readonly from?: Instant

@@ -8,7 +8,7 @@ import { type Cursor, isCursor, START } from '../../warehouse/books/cursor.ts'
 import { namedReports } from '../../operations/reportSelection.ts'
 import { csvPrinter } from '../results.ts'
 import type { Action, CommandOptions, Shell } from '../shell.ts'
-import { tidemarkOf } from '../surroundings.ts'
+import { tidemarkOf } from '../performAndPrint.ts'
 import { outputOf, writeResult } from './query.ts'
 
 export interface ChangesOptions extends CommandOptions {

@@ -24,7 +24,7 @@ import type { StoreFinding } from '../../../jobs/stores/store.ts'
 import type { Clock } from '../../clock.ts'
 import { isReportName } from '../../../schema/index.ts'
 import { pauses } from '../../warehouse/books/books.ts'
-import { findWorker } from '../../operations/worker.ts'
+import { findWorker } from '../../operations/findWorker.ts'
 
 /** Runs make more attempts, but somebody is waiting for a check. */
 const ATTEMPTS_MAX = 2

@@ -1,7 +1,7 @@
 /** `tidemark pause` makes runs skip reports, `resume` ends such a pause, and `cancel` ends a run or a backfill. */
 import { namedReports } from '../../operations/reportSelection.ts'
 import type { Action, CommandOptions } from '../shell.ts'
-import { performAndPrint, starting } from '../surroundings.ts'
+import { performAndPrint, starting } from '../performAndPrint.ts'
 
 const changePauses =
   (verb: 'pause' | 'resume'): Action =>

@@ -7,7 +7,7 @@ import { replaceFile } from '../../files.ts'
 import { counted } from '../layout.ts'
 import { type Format, printerOf } from '../results.ts'
 import type { Action, CommandOptions, Shell } from '../shell.ts'
-import { tidemarkOf } from '../surroundings.ts'
+import { tidemarkOf } from '../performAndPrint.ts'
 
 export interface QueryOptions extends CommandOptions {
   readonly format: Format | 'parquet'

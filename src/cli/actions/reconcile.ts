@@ -3,7 +3,7 @@ import type { Tidemark } from '../../library/tidemark.ts'
 import type { AnswerOf } from '../../operations/contract.ts'
 import { problemText, table } from '../layout.ts'
 import type { Action, CommandOptions } from '../shell.ts'
-import { performAndPrint } from '../surroundings.ts'
+import { performAndPrint } from '../performAndPrint.ts'
 
 type ReconcileOptions = CommandOptions & { readonly allowMassDelete?: boolean }
 

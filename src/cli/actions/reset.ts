@@ -5,7 +5,7 @@ import { promptFor } from '../init/answers.ts'
 import { counted } from '../layout.ts'
 import { namedReports, selectReports } from '../../operations/reportSelection.ts'
 import type { Action, CommandOptions } from '../shell.ts'
-import { performAndPrint, starting } from '../surroundings.ts'
+import { performAndPrint, starting } from '../performAndPrint.ts'
 
 interface ResetOptions extends CommandOptions {
   readonly empty?: boolean

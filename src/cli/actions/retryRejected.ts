@@ -4,7 +4,7 @@ import type { AnswerOf } from '../../operations/contract.ts'
 import { counted, table } from '../layout.ts'
 import { namedReports } from '../../operations/reportSelection.ts'
 import type { Action } from '../shell.ts'
-import { performAndPrint, starting } from '../surroundings.ts'
+import { performAndPrint, starting } from '../performAndPrint.ts'
 
 type Retried = AnswerOf<'retry-rejected'>['retried']
 

@@ -13,7 +13,7 @@ import { Warehouse } from '../../warehouse/warehouse.ts'
 import { openNewest, openPublished } from '../../wiring/published.ts'
 import { counted, grouped } from '../layout.ts'
 import type { Action, CommandOptions } from '../shell.ts'
-import { performAndPrint, starting } from '../surroundings.ts'
+import { performAndPrint, starting } from '../performAndPrint.ts'
 
 export interface SchemaOptions extends CommandOptions {
   readonly format: 'sql' | 'markdown' | 'dbt' | 'typescript' | 'json-schema'

@@ -4,7 +4,7 @@ import { reportNames } from '../../../schema/index.ts'
 import type { Config } from '../../config/config.ts'
 import { formatInstant, fromMillis, type Instant, millisBetween } from '../../instant.ts'
 import type { Status, WorkerStatus } from '../../operations/readStatus.ts'
-import { findWorker } from '../../operations/worker.ts'
+import { findWorker } from '../../operations/findWorker.ts'
 import { budgetText } from '../../status/budgetText.ts'
 import { upkeepText } from '../../status/upkeepText.ts'
 import { receiversBehind } from '../../status/receivers.ts'
@@ -14,7 +14,7 @@ import { print } from '../commandOutput.ts'
 import { counted, duration, table, timeText } from '../layout.ts'
 import type { Action, Shell } from '../shell.ts'
 import { standingsText } from '../standingText.ts'
-import { tidemarkOf } from '../surroundings.ts'
+import { tidemarkOf } from '../performAndPrint.ts'
 
 export const status: Action = async (shell, { config, json = false }) => {
   await using tidemark = tidemarkOf(shell, { config })

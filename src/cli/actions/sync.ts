@@ -17,7 +17,7 @@ import {
 } from '../layout.ts'
 import type { Action } from '../shell.ts'
 import { latenessText, offCureLines } from '../standingText.ts'
-import { performAndPrint } from '../surroundings.ts'
+import { performAndPrint } from '../performAndPrint.ts'
 
 export const sync: Action = async (shell, options, names) => {
   const startedMs = shell.clock.monotonicMs()

@@ -6,7 +6,7 @@ import type { Deviation } from '../../warehouse/publish/compareWindow.ts'
 import { openOutputs, print } from '../commandOutput.ts'
 import { grouped, problemText, table, timeText } from '../layout.ts'
 import type { Action, CommandOptions, ExitCode } from '../shell.ts'
-import { tidemarkOf } from '../surroundings.ts'
+import { tidemarkOf } from '../performAndPrint.ts'
 
 export interface VerifyOptions extends CommandOptions {
   readonly from?: Instant

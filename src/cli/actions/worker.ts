@@ -6,7 +6,7 @@ import type { Host } from '../../operations/surroundings.ts'
 import { logLevelOf } from '../../wiring/workLog.ts'
 import type { Role } from '../../worker/roles.ts'
 import type { Action, CommandOptions } from '../shell.ts'
-import { tidemarkOf } from '../surroundings.ts'
+import { tidemarkOf } from '../performAndPrint.ts'
 
 type WorkerSettings = CommandOptions & Pick<WorkerOptions, 'lock'> & { readonly roles?: string }
 

@@ -11,8 +11,9 @@ import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import { syncAll } from '../sync/syncAll.ts'
 import { openContext } from '../wiring/openContext.ts'
 import { type ActingRequest, type AnswerOf, outcomeOf } from './contract.ts'
-import type { Caller, EndedRun, Engine, RunRequest, Surroundings } from './engine.ts'
+import type { Caller, EndedRun, Engine, RunRequest } from './engine.ts'
 import { carryOut } from './operations.ts'
+import type { Surroundings } from './surroundings.ts'
 
 const WINDOWS_AT_ONCE = 4
 
