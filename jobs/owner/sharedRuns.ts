@@ -52,7 +52,7 @@ export function shareRuns(runs: Runs, queues: JobQueues, { values, clock }: Shar
       const order = before.get(attempt) ?? orders.get(attempt) ?? runs.nextOrder()
       const { error, report } = ended.outcome
       const thrown = error && { error: new SyncError(error.code, error.message, { cure: error.cure, report }) }
-      if (!isFirst) runs.tell({ ...ended, order, outcome: { ...ended.outcome, ...thrown } })
+      if (!isFirst) runs.emit({ ...ended, order, outcome: { ...ended.outcome, ...thrown } })
     }
   }
   const lookInTurn = (isFirst?: boolean) => (looking = looking.catch(() => undefined).then(() => look(isFirst)))

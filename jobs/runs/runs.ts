@@ -67,7 +67,7 @@ export class Runs {
     try {
       const { outcome, result, isDropped } = await work((progress) => {
         running.progress = progress
-        this.tell({ kind, event: 'progress', progress })
+        this.emit({ kind, event: 'progress', progress })
       })
       if (isDropped !== true) await this.#end({ kind, event: 'ended', order, outcome, result }, run.attempt)
       return { outcome, result }
@@ -91,7 +91,7 @@ export class Runs {
   }
 
   async #end(ended: RunEndEvent, attempt?: string): Promise<void> {
-    this.tell(ended)
+    this.emit(ended)
     await this.others?.publish(ended, attempt)
   }
 
@@ -100,7 +100,7 @@ export class Runs {
     return () => void this.#followers.delete(follower)
   }
 
-  tell(event: RunEvent): void {
+  emit(event: RunEvent): void {
     for (const follower of this.#followers) follower(event)
   }
 }

@@ -223,7 +223,7 @@ export class Tidemark implements AsyncDisposable {
 
   #perform<R extends ActingRequest>(options: CallOptions, request: () => R): Run<AnswerOf<R['do']>, PerformEvent> {
     return this.#run(options, (signal, tell) =>
-      perform(request(), this.#host, { signal, tell: (event) => void tell(event) }),
+      perform(request(), this.#host, { signal, onEvent: (event) => void tell(event) }),
     )
   }
 

@@ -8,7 +8,7 @@ import type { OperationEvent } from './contract.ts'
 export interface Caller {
   /** Examples: `console`, or the user and the machine of a command, such as `ada@etl-1`. */
   readonly by: string
-  readonly tell: (event: OperationEvent) => void
+  readonly onEvent: (event: OperationEvent) => void
   /** Aborts when the caller stops waiting. Runs in a worker continue. */
   readonly signal: AbortSignal
 }

@@ -30,10 +30,10 @@ export async function followRuns(reports: readonly ReportName[], options: Follow
   const leave = runs.follow((event) => {
     const { report } = event.event === 'progress' ? event.progress : event.outcome
     if (event.kind !== kind || !reports.includes(report)) return
-    if (event.event === 'progress') return caller.tell({ progress: event.progress })
+    if (event.event === 'progress') return caller.onEvent({ progress: event.progress })
     if (event.order <= before || ended.has(report)) return
     ended.set(report, event)
-    caller.tell({ outcome: outcomeOf(event.outcome) })
+    caller.onEvent({ outcome: outcomeOf(event.outcome) })
     if (ended.size === reports.length) all.resolve()
   })
   const looking = new AbortController()

@@ -13,19 +13,19 @@ export type PerformEvent = OperationEvent | { readonly place: Place }
 export interface PerformOptions {
   /** If a worker executes the operation, aborting only ends the wait for its answer. */
   readonly signal: AbortSignal
-  readonly tell: (event: PerformEvent) => void
+  readonly onEvent: (event: PerformEvent) => void
 }
 
 /** Executes the operation. Errors of single reports are in the answer. */
 export async function perform<R extends ActingRequest>(
   request: R,
   host: Host,
-  { signal, tell }: PerformOptions,
+  { signal, onEvent }: PerformOptions,
 ): Promise<AnswerOf<R['do']>> {
   const { config, clock } = host
   await using worker = await findWorker(config, clock)
-  tell({ place: worker === undefined ? 'here' : 'worker' })
-  const caller = { by: `${userInfo().username}@${hostname()}`, tell, signal }
+  onEvent({ place: worker === undefined ? 'here' : 'worker' })
+  const caller = { by: `${userInfo().username}@${hostname()}`, onEvent, signal }
   if (worker !== undefined) return await worker.ask(request, caller)
   // These modules load slowly.
   const [{ performHere }, { openSurroundings }] = await Promise.all([

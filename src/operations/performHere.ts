@@ -10,7 +10,7 @@ import { reconcileRun } from '../sync/reconcile.ts'
 import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import { syncAll } from '../sync/syncAll.ts'
 import { openContext } from '../wiring/openContext.ts'
-import { type ActingRequest, type AnswerOf, outcomeOf } from './contract.ts'
+import { type ActingRequest, type AnswerOf, outcomeOf, type Progress } from './contract.ts'
 import type { Caller, EndedRun, Engine, RunRequest } from './engine.ts'
 import { carryOut } from './operations.ts'
 import type { Surroundings } from './surroundings.ts'
@@ -23,12 +23,17 @@ export async function performHere<R extends ActingRequest>(
   caller: Caller,
   { config, clock, log, observe, onEnded }: { readonly config: Config; readonly clock: Clock } & Surroundings,
 ): Promise<AnswerOf<R['do']>> {
-  const { signal } = caller
+  const { signal, onEvent } = caller
   await using open = await openContext(config, { clock, signal, log, observe })
   const { context } = open
+  const onProgress = (progress: Progress) => onEvent({ progress })
   const engine: Engine = {
     context,
-    run: (request, caller) => run(context, request, { ...caller, onEnded }),
+    run: (runs) =>
+      runHere({ ...context, onProgress }, runs, (outcome) => {
+        onEnded(runs.kind, outcome)
+        onEvent({ outcome: outcomeOf(outcome) })
+      }),
     publish: () => context.warehouse.publish(config.published),
     inTurn: (work) => work(),
   }
@@ -37,16 +42,13 @@ export async function performHere<R extends ActingRequest>(
   return answer
 }
 
-async function run(
-  own: SyncContext,
+async function runHere(
+  shared: SyncContext,
   request: RunRequest,
-  { tell, signal, onEnded }: Caller & Pick<Surroundings, 'onEnded'>,
+  onOutcome: (outcome: ReportOutcome) => void,
 ): Promise<EndedRun[]> {
-  const onOutcome = (outcome: ReportOutcome) => {
-    onEnded(request.kind, outcome)
-    tell({ outcome: outcomeOf(outcome) })
-  }
-  const context: SyncContext = { ...own, signal, onOutcome, onProgress: (progress) => tell({ progress }) }
+  const context = { ...shared, onOutcome }
+  const { signal } = context
   if (request.kind === 'incremental') {
     const outcomes = await syncAll(context, request.reports)
     signal.throwIfAborted()

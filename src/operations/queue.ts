@@ -18,12 +18,12 @@ export function consumeRequests(consumers: JobConsumers, operations: Pick<Worker
     process: async ({ data, signal, job }): Promise<Reply> => {
       const events: OperationEvent[] = []
       let written: Promise<unknown> = Promise.resolve()
-      const tell = (event: OperationEvent) => {
+      const onEvent = (event: OperationEvent) => {
         if ('progress' in event || events.length >= EVENTS_MAX) return
         events.push(event)
         written = written.then(() => job.updateProgress([...events]))
       }
-      const reply = await operations.answer(data.request, { by: data.by, tell, signal })
+      const reply = await operations.answer(data.request, { by: data.by, onEvent, signal })
       await written
       // If this worker is stopping, the error puts the job back into the queue for the next owner.
       signal.throwIfAborted()
@@ -38,7 +38,7 @@ const POLL_EVERY_MS = 250
 export async function askQueue(
   { store, clock }: { readonly store: Pick<QueueStore, 'queue'>; readonly clock: Clock },
   request: OperationRequest,
-  { by, tell, signal }: Caller,
+  { by, onEvent, signal }: Caller,
 ): Promise<Reply> {
   const queue = store.queue<SentRequest>('control')
   const { id = '' } = await queue.add(request.do, { request, by }, JOB_OPTIONS.control)
@@ -52,7 +52,7 @@ export async function askQueue(
     const events: unknown[] = Array.isArray(job.progress) ? job.progress : []
     for (const event of events.slice(seen)) {
       const known = OperationEvent.safeParse(event)
-      if (known.success) tell(known.data)
+      if (known.success) onEvent(known.data)
     }
     seen = Math.max(seen, events.length)
     if (state === 'completed') return Reply.parse(job.returnvalue)

@@ -36,7 +36,7 @@ async function askWorker(config: Config, clock: Clock, signal: AbortSignal): Pro
   await using worker = await findWorker(config, clock)
   if (worker === undefined) return undefined
   return await within(WORKER_MS_MAX, clock, (late) => {
-    const caller = { by: 'status', tell: () => undefined, signal: AbortSignal.any([signal, late]) }
+    const caller = { by: 'status', onEvent: () => undefined, signal: AbortSignal.any([signal, late]) }
     return worker.ask({ do: 'status' }, caller).catch(() => undefined)
   })
 }

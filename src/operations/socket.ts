@@ -71,7 +71,7 @@ async function serve(operations: Answerer, request: IncomingMessage, response: S
   const write = (line: object) => void response.write(`${JSON.stringify(line)}\n`)
   const { success, data } = SentRequest.safeParse(await json(request).catch(() => undefined))
   const answer: Reply = success
-    ? await operations.answer(data.request, { by: data.by, tell: (event) => write({ event }), signal: gone.signal })
+    ? await operations.answer(data.request, { by: data.by, onEvent: (event) => write({ event }), signal: gone.signal })
     : { error: problemOf(notUnderstood('the worker does not know this request')) }
   response.end(`${JSON.stringify({ answer })}\n`)
 }
@@ -93,7 +93,7 @@ const HEADERS_MS_MAX = 10_000
 export async function askSocket(
   { path: socketPath, clock }: { readonly path: string; readonly clock: Clock },
   request: OperationRequest,
-  { by, tell, signal }: Caller,
+  { by, onEvent, signal }: Caller,
 ): Promise<Reply> {
   const sent = httpRequest({ socketPath, method: 'POST', path: '/', agent: false, signal })
   const cancelTimer = clock.after(HEADERS_MS_MAX, () => sent.destroy(workerLost('does not answer')))
@@ -105,7 +105,7 @@ export async function askSocket(
       const { event, answer } = JSON.parse(line) as { event?: unknown; answer?: unknown }
       if (answer !== undefined) return Reply.parse(answer)
       const known = OperationEvent.safeParse(event)
-      if (known.success) tell(known.data)
+      if (known.success) onEvent(known.data)
     }
   } catch (error) {
     signal.throwIfAborted()

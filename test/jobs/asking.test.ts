@@ -46,7 +46,7 @@ describe('without a worker on the queues', () => {
       runs,
       queues,
       clock,
-      caller: { by: 'test', tell: () => undefined, signal },
+      caller: { by: 'test', onEvent: () => undefined, signal },
     })
 
   it('a caller that waits for a cancelled run gets CANCELLED, and the run is not requested again', LONG, async () => {
@@ -142,7 +142,7 @@ it('who waits for a run that is at work goes on waiting while the queue is away'
   // It runs before the first look, so that none is under way when Redis ends.
   const during = Promise.withResolvers<unknown>()
   const ask = async () => during.resolve(runs.during(run, () => ends.promise.then(() => ({ outcome }))))
-  const caller = { by: 'test', tell: () => undefined, signal: never }
+  const caller = { by: 'test', onEvent: () => undefined, signal: never }
   const waits = followRuns(['events'], { kind: 'incremental', ask, runs, queues, clock: looking, caller })
   await redis.stop('SIGKILL')
   const before = looks
@@ -173,7 +173,7 @@ it('a worker goes on when commands are ended the moment they ask, and a pause fr
   const store = await openStore(shop.redis?.url ?? '', { directory: '', clock })
   try {
     const ask = (asked: Parameters<typeof askQueue>[1]) =>
-      askQueue({ store, clock }, asked, { by: 'test', tell: () => undefined, signal: never })
+      askQueue({ store, clock }, asked, { by: 'test', onEvent: () => undefined, signal: never })
     shop.sandbox.setFaults(['slow@events:600000'])
     let synced = 0
     const syncs = Array.from({ length: 20 }, () => ask({ do: 'sync', reports: ['events'] }).then(() => (synced += 1)))

@@ -272,7 +272,7 @@ const CASES: readonly Case[] = [
   [
     'asking a worker that is not there',
     async () => {
-      const caller = { by: 'a test', tell: () => undefined, signal }
+      const caller = { by: 'a test', onEvent: () => undefined, signal }
       return ['WORKER_LOST', () => askSocket({ path: at('socket'), clock: systemClock }, { do: 'status' }, caller)]
     },
   ],

@@ -154,7 +154,7 @@ async function resumeReadable(shell: Shell, config: Config, findings: readonly F
     await using worker = await findWorker(config, shell.clock)
     if (worker !== undefined && reports.length === 0) return []
     if (worker !== undefined) {
-      const caller = { by: 'check', tell: () => undefined, signal: shell.stop.signal }
+      const caller = { by: 'check', onEvent: () => undefined, signal: shell.stop.signal }
       const { resumed } = await worker.ask({ do: 'resume', reports, onlyRefused: true }, caller)
       return resumedFindings(resumed, BY_WORKER)
     }

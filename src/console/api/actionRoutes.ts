@@ -84,7 +84,7 @@ export function addActionRoutes(api: Api, options: ErrandOptions): void {
 }
 
 async function planOf(backend: ConsoleBackend, range: z.output<typeof Range>): Promise<z.infer<typeof Plan>> {
-  const asking = { by: 'console', tell: () => undefined, signal: new AbortController().signal }
+  const asking = { by: 'console', onEvent: () => undefined, signal: new AbortController().signal }
   const answer = await backend.answer({ do: 'plan-backfill', backfills: [range] }, asking)
   if ('error' in answer) throw errorFrom(answer.error)
   const [plan] = (answer.result as AnswerOf<'plan-backfill'>).plans
@@ -120,9 +120,9 @@ export interface ErrandOptions {
 function openErrands({ clock, log, backendOf }: ErrandOptions, signal: AbortSignal) {
   const errands = new Map<string, Errand>()
   const carryOut = async (request: OperationRequest, errand: Errand): Promise<void> => {
-    const tell = (event: object) => errand.outcomes.push(...outcomesOf(event))
+    const onEvent = (event: object) => errand.outcomes.push(...outcomesOf(event))
     try {
-      const answer = await backendOf().answer(request, { by: 'console', tell, signal })
+      const answer = await backendOf().answer(request, { by: 'console', onEvent, signal })
       if ('error' in answer) errand.error = problemOf(answer.error)
       else if (errand.outcomes.length === 0) errand.outcomes.push(...outcomesOf(answer.result))
     } catch (thrown) {

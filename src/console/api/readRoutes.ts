@@ -165,7 +165,7 @@ const ACTIVITY_MS_MAX = 2_000
 
 async function activityOf(backend: ConsoleBackend, clock: Clock): Promise<Activity> {
   const answer = await within(ACTIVITY_MS_MAX, clock, (signal) =>
-    backend.answer({ do: 'activity' }, { by: 'console', tell: () => undefined, signal }),
+    backend.answer({ do: 'activity' }, { by: 'console', onEvent: () => undefined, signal }),
   )
   if (answer !== undefined && 'result' in answer) return answer.result as Activity
   return { running: [...backend.running()], waiting: [], queues: {} }

@@ -27,7 +27,7 @@ it.each(grounds)(
       return job
     }
     const slow = withMethods(store, { queue: (() => withMethods(queue, { getJob })) as QueueStore['queue'] })
-    const caller = { by: 'test', tell: () => undefined, signal: new AbortController().signal }
+    const caller = { by: 'test', onEvent: () => undefined, signal: new AbortController().signal }
     expect(await askQueue({ store: slow, clock: systemClock }, { do: 'status' }, caller)).toEqual({ result: 'done' })
     await worker.close()
   },
