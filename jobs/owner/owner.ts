@@ -18,6 +18,7 @@ import { isDropped, OVERTAKEN } from '../queue/jobOutcome.ts'
 import { BackfillJob, HousekeepingJob, IncrementalJob, ReconcileJob } from '../queue/queues.ts'
 import type { JobQueues } from '../queue/jobQueues.ts'
 import { changedRows, logOutcome, type RunKind, type Runs, type RunWork } from '../runs/runs.ts'
+import { Leases, type RunLease } from './leases.ts'
 import { attemptOf } from './sharedRuns.ts'
 
 export interface OwnerOptions {
@@ -27,8 +28,10 @@ export interface OwnerOptions {
   readonly runs: Runs
   readonly housekeeping: Housekeeping
   readonly log: Log
-  /** Only for workers that share a lake. */
-  readonly lease?: ((name: string, signal: AbortSignal, work: () => Promise<unknown>) => Promise<unknown>) | undefined
+  /** Only for workers that share a lake: runs `work` while no other worker has the lease. */
+  readonly leaseOfLake?:
+    | ((name: string, signal: AbortSignal, work: () => Promise<unknown>) => Promise<unknown>)
+    | undefined
   readonly onWarehouseBroken: () => void
 }
 
@@ -45,7 +48,7 @@ export class Owner {
     this.#parts = parts
   }
 
-  start(): void {
+  consumeRuns(): void {
     const { consumers } = this.#parts
     const runs = { schema: IncrementalJob, concurrency: RUNS_AT_ONCE }
     const backfills = { schema: BackfillJob, concurrency: BACKFILLS_AT_ONCE, waitsFor: UNTIL_RESUMED }
@@ -54,10 +57,10 @@ export class Owner {
     consumers.consume('backfill', { ...backfills, process: (task) => this.#backfill(task) })
   }
 
-  keepHouse(): void {
+  consumeHousekeeping(): void {
     const { consumers, housekeeping } = this.#parts
-    const keepHouse = ({ data, signal }: Task<HousekeepingJob>) => housekeeping.do(data.work, signal)
-    consumers.consume('housekeeping', { schema: HousekeepingJob, process: keepHouse })
+    const process = ({ data, signal }: Task<HousekeepingJob>) => housekeeping.do(data.work, signal)
+    consumers.consume('housekeeping', { schema: HousekeepingJob, process })
   }
 
   async #incremental(task: Task<IncrementalJob>): Promise<unknown> {
@@ -84,8 +87,8 @@ export class Owner {
   /** A reconcile begins with an incremental run, which needs the same lease as other incremental runs. */
   #runIncrementalFirst(task: Task<ReconcileJob>, context: SyncContext) {
     const { report } = task.data
-    const lease = { ...this.#lease(task, `incremental ${report}`), runKey: 'reconcile' }
-    return this.#leases.hold(lease, () => syncReport(context, report, task.id))
+    const lease = { name: `incremental ${report}`, runKey: 'reconcile' }
+    return this.#withLease(task, lease, () => syncReport(context, report, task.id))
   }
 
   #backfill(task: Task<BackfillJob>): Promise<unknown> {
@@ -117,8 +120,8 @@ export class Owner {
     const { data, signal, cancel } = task
     const { report } = data
     const runId = 'backfillId' in data ? data.backfillId : task.id
-    const lease = { ...this.#lease(task, `${kind} ${report}`), runKey: kind === 'backfill' ? runId : kind }
-    const story = async () => {
+    const lease = { name: `${kind} ${report}`, runKey: kind === 'backfill' ? runId : kind }
+    const execute = async () => {
       log.debug({ kind, tries: task.job.attemptsMade }, `${report}: ${kind} run begins`)
       const context = { ...this.#parts.context, signal, onProgress: () => undefined }
       const run = { runId, report, kind, startedAt: context.clock.now(), cancel, attempt: attemptOf(task.job) }
@@ -138,44 +141,17 @@ export class Owner {
       if (!(await context.warehouse.answers())) this.#parts.onWarehouseBroken()
       throw error
     }
-    return this.#leases.hold(lease, () => inRun({ runId, report }, story))
+    return this.#withLease(task, lease, () => inRun({ runId, report }, execute))
   }
 
-  #lease({ signal, cancel }: Task<unknown>, name: string) {
-    return { name, signal, cancel: () => cancel(OVERTAKEN), among: this.#parts.lease }
+  #withLease<T>(task: Task<unknown>, { name, runKey }: Pick<RunLease, 'name' | 'runKey'>, work: () => Promise<T>) {
+    const { signal } = task
+    const { leaseOfLake } = this.#parts
+    const lease = { name, runKey, signal, cancel: () => task.cancel(OVERTAKEN) }
+    const held = () => (leaseOfLake === undefined ? work() : (leaseOfLake(name, signal, work) as Promise<T>))
+    return this.#leases.hold(lease, held)
   }
 }
 
 const waitingError = ({ code, message, cure, report }: SyncError): SyncError =>
   new SyncError(code, `${message}; the backfill waits until ${report} is resumed`, { cure, ...(report && { report }) })
-
-interface LeaseRequest {
-  readonly name: string
-  /** A newer run with the same key replaces the older run. */
-  readonly runKey: string
-  readonly signal: AbortSignal
-  readonly cancel: () => void
-  /** Makes the lease exclusive among all workers of a lake. */
-  readonly among?: OwnerOptions['lease']
-}
-
-/** Prevents two runs of a job at once, because the queue can start a job twice. */
-export class Leases {
-  readonly #holders = new Map<string, Pick<LeaseRequest, 'runKey' | 'cancel'> & { readonly ended: Promise<void> }>()
-
-  async hold<T>({ name, runKey, signal, cancel, among }: LeaseRequest, work: () => Promise<T>): Promise<T> {
-    for (let holder = this.#holders.get(name); holder !== undefined; holder = this.#holders.get(name)) {
-      if (holder.runKey === runKey) holder.cancel()
-      await holder.ended
-      signal.throwIfAborted()
-    }
-    const end = Promise.withResolvers<void>()
-    this.#holders.set(name, { runKey, cancel, ended: end.promise })
-    try {
-      return await (among === undefined ? work() : (among(name, signal, work) as Promise<T>))
-    } finally {
-      this.#holders.delete(name)
-      end.resolve()
-    }
-  }
-}

@@ -1,6 +1,6 @@
 /** The small parts of the worker: what becomes of errors, who holds a lease, when things are done. */
 import { describe, expect, it } from 'vitest'
-import { Leases } from '../../jobs/owner/owner.ts'
+import { Leases } from '../../jobs/owner/leases.ts'
 import {
   CANCELLED_ON_REQUEST,
   errorOfReason,

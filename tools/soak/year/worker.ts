@@ -47,8 +47,8 @@ const { published, historyMs } = config
 const housekeeping = new Housekeeping({ ...shared, published, historyMs, runLogs })
 consumeWindows(consumers, { queues, client, clock, settings, observe })
 const owner = new Owner({ ...shared, housekeeping, onWarehouseBroken: () => failures.push('the database is broken') })
-owner.start()
-owner.keepHouse()
+owner.consumeRuns()
+owner.consumeHousekeeping()
 const parts: OwnerAccess = { config, warehouse, queues }
 
 /** Logs all work, and counts the publications. */
