@@ -5,69 +5,88 @@ import { reportNames, type ReportName } from '../../schema/index.ts'
 import { type Clock, repeat } from '../../src/clock.ts'
 import { SyncError } from '../../src/errors.ts'
 import { fromMillis, HOUR_MS, MINUTE_MS } from '../../src/instant.ts'
+import { turns } from '../../src/turns.ts'
 import type { JobQueues } from '../queue/jobQueues.ts'
-import { type RunEndEvent, RUN_KINDS, type ActiveRun, type Runs } from '../runs/runs.ts'
+import { type ActiveRun, RUN_KINDS, type RunEndEvent, type RunKind, type Runs } from '../runs/runs.ts'
 import type { SharedValues } from '../stores/sharedTokens.ts'
 
-const LOOK_EVERY_MS = 1_000
+const REFRESH_EVERY_MS = 1_000
 /** How long a request to cancel a run is stored, in case the run starts again on another worker. */
 const CANCEL_KEPT_MS = MINUTE_MS
 
 export const attemptOf = ({ id, attemptsStarted }: Job): string => `${id} ${attemptsStarted}`
 
-type Shared = { readonly values: SharedValues; readonly clock: Clock }
+type RunOfOther = ActiveRun & { readonly attempt: string }
+type SharedEnd = RunEndEvent & { readonly attempt: string }
 
-export function shareRuns(runs: Runs, queues: JobQueues, { values, clock }: Shared): Disposable {
-  let running: readonly ActiveRun[] = []
+export function shareRuns(
+  runs: Runs,
+  queues: JobQueues,
+  { values, clock }: { readonly values: SharedValues; readonly clock: Clock },
+): Disposable {
+  let ofOthers: readonly RunOfOther[] = []
+  /** When each run of another worker began, counted with this worker's runs. The key is the attempt. */
   let orders = new Map<string, number>()
-  const lastEnded = new Map<string, string>()
-  let looking: Promise<unknown> = Promise.resolve()
-  const lookAtJobs = async () => {
-    const found: (ActiveRun & { readonly attempt: string })[] = []
+  const lastEnds = new Map<string, string>()
+  const inTurn = turns()
+  const endPlaces = RUN_KINDS.flatMap((kind) => reportNames.map((report) => endPlaceOf(kind, report)))
+
+  const readActiveJobs = async () => {
+    const found: RunOfOther[] = []
     for (const kind of RUN_KINDS)
       for (const job of await queues.queue<{ backfillId?: string }>(kind).getActive()) {
         const { id = '', data, name, processedOn = 0 } = job
         const { backfillId: runId = id } = data
         const attempt = attemptOf(job)
-        const own = runs.running.find((run) => run.attempt === attempt && !running.includes(run))
-        const why = own && (await values.read(`cancel:${runId}`))
-        if (own !== undefined && why !== undefined) own.cancel(why.text)
-        if (own !== undefined) continue
+        const own = runs.own.find((run) => run.attempt === attempt)
+        if (own !== undefined) {
+          const why = await values.read(`cancel:${runId}`)
+          if (why !== undefined) own.cancel(why.text)
+          continue
+        }
         const cancel = (text: string) => values.write(`cancel:${runId}`, text, CANCEL_KEPT_MS)
         const startedAt = fromMillis(processedOn)
         found.push({ runId, report: name as ReportName, kind, startedAt, cancel, attempt, progress: undefined })
       }
-    running = found
+    ofOthers = found
     orders = new Map(found.map(({ attempt }) => [attempt, orders.get(attempt) ?? runs.nextOrder()]))
   }
-  const places = RUN_KINDS.flatMap((kind) => reportNames.map((report) => `ended:${kind} ${report}`))
-  const look = async (isFirst = false) => {
-    const before = orders
-    await lookAtJobs()
-    for (const place of places) {
+
+  /** At the first read, the ends are old: nobody waits for them. */
+  const readEnds = async (ordersBefore: typeof orders, isFirst: boolean) => {
+    for (const place of endPlaces) {
       const text = (await values.read(place))?.text ?? ''
-      if (text === '' || text === lastEnded.get(place)) continue
-      lastEnded.set(place, text)
-      const { attempt, ...ended } = JSON.parse(text) as RunEndEvent & { readonly attempt: string }
-      const order = before.get(attempt) ?? orders.get(attempt) ?? runs.nextOrder()
-      const { error, report } = ended.outcome
+      if (text === '' || text === lastEnds.get(place)) continue
+      lastEnds.set(place, text)
+      const { attempt, ...end } = JSON.parse(text) as SharedEnd
+      const order = ordersBefore.get(attempt) ?? orders.get(attempt) ?? runs.nextOrder()
+      const { error, report } = end.outcome
       const thrown = error && { error: new SyncError(error.code, error.message, { cure: error.cure, report }) }
-      if (!isFirst) runs.emit({ ...ended, order, outcome: { ...ended.outcome, ...thrown } })
+      if (!isFirst) runs.emit({ ...end, order, outcome: { ...end.outcome, ...thrown } })
     }
   }
-  const lookInTurn = (isFirst?: boolean) => (looking = looking.catch(() => undefined).then(() => look(isFirst)))
+
+  const refresh = (isFirst = false) =>
+    inTurn(async () => {
+      const ordersBefore = orders
+      await readActiveJobs()
+      await readEnds(ordersBefore, isFirst)
+    })
+
   runs.others = {
-    running: () => running,
-    refresh: lookInTurn,
-    publish: async (ended, attempt = randomUUID()) => {
-      const { code, message, cure } = ended.outcome.error ?? {}
+    running: () => ofOthers,
+    refresh,
+    publish: async (end, attempt = randomUUID()) => {
+      const { code, message, cure } = end.outcome.error ?? {}
       const problem = code && { error: { code, message, cure } }
-      const text = JSON.stringify({ ...ended, outcome: { ...ended.outcome, ...problem }, attempt })
-      const place = `ended:${ended.kind} ${ended.outcome.report}`
-      lastEnded.set(place, text)
+      const text = JSON.stringify({ ...end, outcome: { ...end.outcome, ...problem }, attempt })
+      const place = endPlaceOf(end.kind, end.outcome.report)
+      lastEnds.set(place, text)
       await values.write(place, text, HOUR_MS).catch(() => undefined)
     },
   }
-  void lookInTurn(true).catch(() => undefined)
-  return repeat(LOOK_EVERY_MS, clock, () => lookInTurn())
+  void refresh(true).catch(() => undefined)
+  return repeat(REFRESH_EVERY_MS, clock, () => refresh())
 }
+
+const endPlaceOf = (kind: RunKind, report: ReportName): string => `ended:${kind} ${report}`

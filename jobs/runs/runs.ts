@@ -51,8 +51,13 @@ export class Runs {
   #begun = 0
   others: OtherWorkers | undefined
 
+  /** The active runs of this process. */
+  get own(): readonly ActiveRun[] {
+    return [...this.#running.values()]
+  }
+
   get running(): readonly ActiveRun[] {
-    return [...this.#running.values(), ...(this.others?.running() ?? [])]
+    return [...this.own, ...(this.others?.running() ?? [])]
   }
 
   get begun(): number {
