@@ -1,4 +1,4 @@
-/** What the warehouse's owner does between opening and closing the file. */
+/** Makes a worker the owner of the warehouse, or a standby that waits for the file. */
 import type { Metrics } from '../../jobs/metrics/metrics.ts'
 import { openNoticeBook } from '../../jobs/notify/memory.ts'
 import { Notifier } from '../../jobs/notify/notifier.ts'
@@ -45,64 +45,100 @@ interface OwnerWiring extends ConsumersOptions {
   readonly onOwned: () => void
 }
 
-async function runAsOwner(context: OwnerWiring, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
-  const { config, client, clock, log, queues, store, locks, metrics, observe, ownership, runLogs } = context
-  const consumers = new JobConsumers(context)
-  const runs = new Runs()
-  const runContext = { client, warehouse, clock, settings: settingsOf(config), observe }
-  const shared = { context: runContext, queues, log, runs, consumers }
-  const { published, historyMs, lake } = config
-  const ending = new AbortController()
-  const ended = Promise.withResolvers<void>()
-  const end = () => ended.resolve()
-  using _stopping = onAbort(signal, end)
+const TEMPORARY_ERRORS: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
+
+/** Opens the warehouse and works as its owner. Retries after temporary errors. */
+export async function ownOrStandBy(wiring: OwnerWiring, signal: AbortSignal): Promise<void> {
+  const { config, log, clock, openRetryMs, ownership, onOwned } = wiring
+  let logged: ErrorCode | undefined
+  // Once this process has been the owner, staged files must be kept: it may have pulled them itself.
+  let isFirst = true
+  while (!signal.aborted) {
+    const opened = await openWarehouse(config, isFirst ? {} : { isShared: true }).catch(asSyncError)
+    if (!(opened instanceof SyncError)) {
+      logged = undefined
+      isFirst = false
+      onOwned()
+      await runAsOwner(wiring, opened, signal)
+      continue
+    }
+    const { code } = opened
+    if (!TEMPORARY_ERRORS.includes(code)) throw opened
+    if (code !== logged) log.info({ code }, `standing by: ${opened.message}`)
+    logged = code
+    if (code === 'WAREHOUSE_LOCKED') ownership.isOwnerKnown = true
+    await clock.sleep(openRetryMs, signal).catch(() => undefined)
+  }
+}
+
+async function runAsOwner(wiring: OwnerWiring, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
+  const { log, metrics, ownership } = wiring
   using _ = metrics.watchBooks(() => bookFigures(warehouse))
-  const isShared = sharesQueue(config)
-  const ms = locks?.lockDuration ?? LOCKS.lockDuration
   try {
-    using _looking = isShared ? shareRuns(runs, queues, { values: store.values, clock }) : undefined
-    await using live = await startServing(config, { token: context.serveToken, log })
-    let notifier: Notifier | undefined
-    const onPublished = async ({ replaced }: { readonly replaced: boolean }) => {
-      if (replaced) await live?.onPublished()
-      notifier?.setDue('data')
-    }
-    const keeping = { published, historyMs, snapshotsMs: lake?.snapshotsMs }
-    const housekeeping = new Housekeeping({ ...shared, ...keeping, runLogs, onPublished })
-    const standings = () => standingsOf(warehouse, config)
-    const operations = workerOperations({ ...shared, housekeeping, standings, console: context.consoleAddress })
-    // The sockets of several workers would collide, so commands use the queue.
-    await using _socket = isShared ? undefined : await listenAt(socketPathOf(config.warehouse), operations)
-    log.info({ path: config.warehouse }, 'this process owns the warehouse')
-    const orphans = isShared ? 0 : await queues.takeOverFromDeadOwner()
-    if (orphans > 0) log.info({ orphans }, 'took over the jobs of an owner that has died')
-    const lease: OwnerOptions['lease'] = (name, signal, work) => store.lease({ name, ms, signal }, work)
-    const owner = new Owner({ ...shared, housekeeping, onWarehouseBroken: end, ...(isShared && { lease }) })
-    owner.start()
-    const lead = async (): Promise<void> => {
-      owner.keepHouse()
-      notifier = await openNotifier(context, { runs, warehouse })
-      await (notifier && sendMessages(notifier, consumers, ending.signal))
-    }
-    const led = isShared
-      ? leadAlone(context, { name: 'house', ms, signal: ending.signal }, { lead, onLost: end })
-      : lead()
-    ownership.owned = { backend: ownerBackend({ config, clock, warehouse, operations, runs }), warehouse }
-    ownership.isOwnerKnown = true
-    consumeRequests(consumers, operations)
-    await resumeBackfills(context, warehouse)
-    await ended.promise
-    operations.close()
-    ending.abort()
-    await led
-    await endInTime(context, returnJobs(consumers, warehouse, context))
+    await workUntilStopped(wiring, warehouse, signal)
   } finally {
     ownership.owned = undefined
     ownership.isOwnerKnown = false
-    ending.abort()
-    await endInTime(context, warehouse.close())
+    await endInTime(wiring, warehouse.close())
     log.info('the warehouse is closed')
   }
+}
+
+/** Works until `signal` aborts, the warehouse is broken or another worker leads the lake. */
+async function workUntilStopped(wiring: OwnerWiring, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
+  const { config, client, clock, log, queues, store, locks, observe, ownership, runLogs } = wiring
+  const { published, historyMs, lake } = config
+  const consumers = new JobConsumers(wiring)
+  const runs = new Runs()
+  const context = { client, warehouse, clock, settings: settingsOf(config), observe }
+  const shared = { context, queues, log, runs, consumers }
+  const { promise: stopRequest, resolve: requestStop } = Promise.withResolvers<void>()
+  using _stopping = onAbort(signal, requestStop)
+  const leading = new AbortController()
+  using cleanup = new DisposableStack()
+  cleanup.defer(() => leading.abort())
+  const isShared = sharesQueue(config)
+  const ms = locks?.lockDuration ?? LOCKS.lockDuration
+  using _sharing = isShared ? shareRuns(runs, queues, { values: store.values, clock }) : undefined
+  await using live = await startServing(config, { token: wiring.serveToken, log })
+  let notifier: Notifier | undefined
+  const onPublished = async ({ replaced }: { readonly replaced: boolean }) => {
+    if (replaced) await live?.onPublished()
+    notifier?.setDue('data')
+  }
+  const retention = { historyMs, snapshotsMs: lake?.snapshotsMs, runLogs }
+  const housekeeping = new Housekeeping({ ...shared, ...retention, published, onPublished })
+  const standings = () => standingsOf(warehouse, config)
+  const operations = workerOperations({ ...shared, housekeeping, standings, console: wiring.consoleAddress })
+  // The sockets of several workers would collide, so commands use the queue.
+  await using _socket = isShared ? undefined : await listenAt(socketPathOf(config.warehouse), operations)
+  log.info({ path: config.warehouse }, 'this process owns the warehouse')
+  const orphans = isShared ? 0 : await queues.takeOverFromDeadOwner()
+  if (orphans > 0) log.info({ orphans }, 'took over the jobs of an owner that has died')
+  const leaseOfLake: OwnerOptions['leaseOfLake'] = (name, signal, work) => store.lease({ name, ms, signal }, work)
+  const owner = new Owner({
+    ...shared,
+    housekeeping,
+    onWarehouseBroken: requestStop,
+    ...(isShared && { leaseOfLake }),
+  })
+  owner.consumeRuns()
+  const lead = async (): Promise<void> => {
+    owner.consumeHousekeeping()
+    notifier = await openNotifier(wiring, { runs, warehouse })
+    await (notifier && sendMessages(notifier, consumers, leading.signal))
+  }
+  const lease = { name: 'house', ms, signal: leading.signal }
+  const leadEnd = isShared ? leadAlone(wiring, lease, { lead, onLost: requestStop }) : lead()
+  ownership.owned = { backend: ownerBackend({ config, clock, warehouse, operations, runs }), warehouse }
+  ownership.isOwnerKnown = true
+  consumeRequests(consumers, operations)
+  await resumeBackfills(wiring, warehouse)
+  await stopRequest
+  operations.close()
+  leading.abort()
+  await leadEnd
+  await endInTime(wiring, returnJobs(consumers, warehouse, wiring))
 }
 
 /** Lets only one worker of a lake do housekeeping and send messages. */
@@ -120,11 +156,11 @@ async function leadAlone(
   while (!signal.aborted) await store.lease(request, work).catch(() => clock.sleep(ms, signal).catch(() => undefined))
 }
 
-async function openNotifier(context: OwnerWiring, { runs, warehouse }: { runs: Runs; warehouse: Warehouse }) {
-  const { config, metrics, queues } = context
+async function openNotifier(wiring: OwnerWiring, { runs, warehouse }: { runs: Runs; warehouse: Warehouse }) {
+  const { config, metrics, queues } = wiring
   if (config.notify === undefined) return undefined
   return new Notifier({
-    ...context,
+    ...wiring,
     runs,
     book: await openNoticeBook(config.warehouse),
     books: () => bookFigures(warehouse),
@@ -170,30 +206,4 @@ async function endInTime({ clock, log }: OwnerWiring, work: Promise<void>): Prom
     process.exit(1)
   })
   await work.finally(cancel)
-}
-
-const TEMPORARY_ERRORS: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
-
-/** Opens the warehouse and works as its owner. Retries after temporary errors. */
-export async function ownOrStandBy(context: OwnerWiring, signal: AbortSignal): Promise<void> {
-  const { config, log, clock, openRetryMs, ownership, onOwned } = context
-  let logged: ErrorCode | undefined
-  // Once this process has been the owner, staged files must be kept: it may have pulled them itself.
-  let isFirst = true
-  while (!signal.aborted) {
-    const opened = await openWarehouse(config, isFirst ? {} : { isShared: true }).catch(asSyncError)
-    if (!(opened instanceof SyncError)) {
-      logged = undefined
-      isFirst = false
-      onOwned()
-      await runAsOwner(context, opened, signal)
-      continue
-    }
-    const { code } = opened
-    if (!TEMPORARY_ERRORS.includes(code)) throw opened
-    if (code !== logged) log.info({ code }, `standing by: ${opened.message}`)
-    logged = code
-    if (code === 'WAREHOUSE_LOCKED') ownership.isOwnerKnown = true
-    await clock.sleep(openRetryMs, signal).catch(() => undefined)
-  }
 }
