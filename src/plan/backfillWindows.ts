@@ -1,6 +1,6 @@
 /** Splits a backfill's time range into windows. A bad choice costs extra requests but never loses a row. */
 import { DAY_MS, type Instant, MICROS_PER_MS } from '../instant.ts'
-import type { Span } from './spans.ts'
+import type { BoundedSpan } from './spans.ts'
 
 /** Limits the jobs in the queue and the rows in the warehouse: each window adds one job and one row. */
 export const BACKFILL_WINDOWS_MAX = 1_000
@@ -12,16 +12,12 @@ const DAYS_A_WINDOW = 30
 
 const MICROS_A_DAY = DAY_MS * MICROS_PER_MS
 
-export interface Range extends Span {
-  readonly since: Instant
-}
-
 /** `rows` counts the modified rows, as in `[120]`, or the modified and the created rows, as in `[120, 30]`. */
-export interface CountedRange extends Range {
+export interface CountedRange extends BoundedSpan {
   readonly rows: readonly number[]
 }
 
-export interface WindowRange extends Range {
+export interface WindowRange extends BoundedSpan {
   readonly rows: readonly number[] | undefined
 }
 
@@ -50,7 +46,7 @@ export function windowsByRows(parts: readonly CountedRange[], rowsEach: number):
   return merged.length > BACKFILL_WINDOWS_MAX ? windowsByRows(parts, 2 * rowsEach) : merged
 }
 
-export function windowsByTime({ since, until }: Range): WindowRange[] {
+export function windowsByTime({ since, until }: BoundedSpan): WindowRange[] {
   const wanted = Math.ceil((until - since) / (DAYS_A_WINDOW * MICROS_A_DAY))
   return even({ since, until }, Math.min(WINDOWS_WANTED, wanted)).map((part) => ({ ...part, rows: undefined }))
 }
@@ -81,7 +77,7 @@ function splitPart(part: CountedRange, rowsEach: number): CountedRange[] {
   return cut.map((span) => ({ ...span, rows: part.rows.map((rows) => Math.round(rows / cut.length)) }))
 }
 
-function even({ since, until }: Range, wanted: number): Range[] {
+function even({ since, until }: BoundedSpan, wanted: number): BoundedSpan[] {
   const length = until - since
   const count = Math.max(1, Math.min(wanted, length))
   const bounds = Array.from({ length: count + 1 }, (_, n) => (since + Math.round((length * n) / count)) as Instant)

@@ -23,7 +23,7 @@ export const parseChanges = (reason: string | null): Change[] =>
   (reason?.split(AND) ?? []).flatMap((word) => CHANGES.find((change) => change === word) ?? [])
 
 export interface Coverage {
-  readonly asked: ReadSettings
+  readonly settings: ReadSettings
   /** Rows that were modified up to this time must be read again. */
   readonly refillUntil: Instant | undefined
   readonly because: readonly Change[]
@@ -40,16 +40,16 @@ export function changesThatNeedReread(earlier: ReadSettings, wanted: ReadSetting
 
 /** Returns the coverage to store. Earlier runs have read up to `readUntil`. */
 export function nextCoverage(earlier: Coverage | undefined, wanted: ReadSettings, readUntil?: Instant): Coverage {
-  if (earlier === undefined || readUntil === undefined) return { asked: wanted, refillUntil: undefined, because: [] }
-  const changes = changesThatNeedReread(earlier.asked, wanted)
+  if (earlier === undefined || readUntil === undefined) return { settings: wanted, refillUntil: undefined, because: [] }
+  const changes = changesThatNeedReread(earlier.settings, wanted)
   if (changes.length > 0) {
     const before = earlier.refillUntil === undefined ? [] : earlier.because
-    return { asked: wanted, refillUntil: readUntil, because: [...new Set([...before, ...changes])] }
+    return { settings: wanted, refillUntil: readUntil, because: [...new Set([...before, ...changes])] }
   }
   // Stores that an `expand` flag was removed. If it is added again, rows that were read without it are read again.
-  const start = earlier.refillUntil === undefined ? earliest(earlier.asked.start, wanted.start) : wanted.start
-  const isSame = start === earlier.asked.start && wanted.expand.length === earlier.asked.expand.length
-  return isSame ? earlier : { ...earlier, asked: { ...wanted, start } }
+  const start = earlier.refillUntil === undefined ? earliest(earlier.settings.start, wanted.start) : wanted.start
+  const isSame = start === earlier.settings.start && wanted.expand.length === earlier.settings.expand.length
+  return isSame ? earlier : { ...earlier, settings: { ...wanted, start } }
 }
 
 const canonical = (filters: ReadSettings['filters']): string =>

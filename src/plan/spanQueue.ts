@@ -1,7 +1,7 @@
 /** Queues the spans still to be proven complete, and plans the next slice. A bad plan only causes more requests. */
 import type { Instant } from '../instant.ts'
 import { Density } from './density.ts'
-import { canSplit, shorterLength, type Span, splitAt } from './spans.ts'
+import { type BoundedSpan, canSplit, shorterLength, type Span, splitAt } from './spans.ts'
 import { cutHintOf, type RowStamps, type CutHint } from './stampSample.ts'
 
 /** A slice with less than this share of a full page has too few rows to plan the next slice from. */
@@ -192,7 +192,7 @@ export class SpanQueue {
     if (rest?.rows !== undefined) rest.rows = Math.max(0, rest.rows - rows)
   }
 
-  #plannedLength({ rows }: QueuedSpan, span: { since: Instant; until: Instant }): number {
+  #plannedLength({ rows }: QueuedSpan, span: BoundedSpan): number {
     const length = span.until - span.since
     const { rate } = this.#density
     if (rows !== undefined && rows < this.#pageRows) return length

@@ -6,15 +6,19 @@ export interface Span {
   readonly until: Instant
 }
 
+export interface BoundedSpan extends Span {
+  readonly since: Instant
+}
+
 const SLICES_MAX = 1_000
 /** Factors for the next slice's length after 1, 2, … overfull slices. */
 const SHRINK = [0.7, 0.45, 0.2, 0.04, 0.0016, 0.000_002_5] as const
 
-export const canSplit = (span: Span | undefined): span is Span & { since: Instant } =>
+export const canSplit = (span: Span | undefined): span is BoundedSpan =>
   span?.since !== undefined && span.until - span.since >= 2
 
 /** Cuts a span with `total` rows into slices of equal length and about `rowsEach` rows. */
-export function splitByTotal(span: Span & { since: Instant }, total: number, rowsEach: number): Span[] {
+export function splitByTotal(span: BoundedSpan, total: number, rowsEach: number): Span[] {
   const length = span.until - span.since
   const slices = Math.max(2, Math.min(SLICES_MAX, length, Math.ceil(total / Math.max(1, rowsEach))))
   const cuts = Array.from(
@@ -57,7 +61,7 @@ export function merged(spans: readonly Span[]): Span[] {
   return result
 }
 
-export function gapsIn(spans: readonly Span[], from: Instant): (Span & { readonly since: Instant })[] {
+export function gapsIn(spans: readonly Span[], from: Instant): BoundedSpan[] {
   const gaps: { since: Instant; until: Instant }[] = []
   let reached = from
   for (const { since, until } of merged(spans)) {

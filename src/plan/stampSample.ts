@@ -1,6 +1,6 @@
 /** Chooses where to cut a span, from the times of the rows in a response. A bad choice only causes more requests. */
 import type { Instant } from '../instant.ts'
-import { canSplit, type Span, splitAt } from './spans.ts'
+import { type BoundedSpan, canSplit, type Span, splitAt } from './spans.ts'
 
 /** A row's modification times, in the order of the report's `newerBy` fields. A missing time is undefined. */
 export type RowStamps = readonly (Instant | undefined)[]
@@ -145,7 +145,7 @@ function rangeOf(instants: readonly Instant[]): Range | undefined {
 }
 
 /** Cuts the span at the median time of its rows. Returns undefined for a single instant. */
-export function halvesOf(span: Span & { since: Instant }, rows: readonly RowStamps[]): readonly Span[] | undefined {
+export function halvesOf(span: BoundedSpan, rows: readonly RowStamps[]): readonly Span[] | undefined {
   const { since, until } = span
   if (!canSplit(span)) return undefined
   const inside = rows.flat().filter((at): at is Instant => at !== undefined && at >= since && at <= until)

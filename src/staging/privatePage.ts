@@ -36,7 +36,7 @@ export class PrivatePages {
   }
 
   /** Returns the page without private values. Throws `MalformedJson` for invalid JSON. */
-  of(bytes: Buffer): Buffer {
+  withoutPrivateValues(bytes: Buffer): Buffer {
     const json = new JsonBytes(bytes, '')
     this.#json = json
     this.#edits = []

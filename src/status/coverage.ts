@@ -74,7 +74,7 @@ function readingAgain(row: ScopeRow, config: RequestConfig): ScopeCoverage['read
   const { start, enabled } = config.reports[row.report]
   const { perRecord, window } = reportOf(row.report)
   const stored: Coverage = {
-    asked: JSON.parse(row.asked) as ReadSettings,
+    settings: JSON.parse(row.asked) as ReadSettings,
     refillUntil: row.refill_until ?? undefined,
     because: parseChanges(row.because),
   }

@@ -42,7 +42,7 @@ export async function storeSettings(context: SyncContext, report: ReportName, sc
   if (mark !== undefined) return
   const stored = await warehouse.books.coverage({ report, scope })
   const wanted = readSettingsOf(context.settings, report)
-  if (stored !== undefined && stored.asked.columns === wanted.columns) return
+  if (stored !== undefined && stored.settings.columns === wanted.columns) return
   await warehouse.recordCoverage({ report, scope, fence }, nextCoverage(stored, wanted, undefined))
 }
 

@@ -6,13 +6,13 @@ import {
   BACKFILL_WINDOWS_MAX,
   type CountedRange,
   type WindowRange,
-  type Range,
   requestsFor,
   rowsAWindow,
   rowsIn,
   windowsByRows,
   windowsByTime,
 } from '../../src/plan/backfillWindows.ts'
+import type { BoundedSpan } from '../../src/plan/spans.ts'
 
 const HOUR = 3_600_000_000
 const DAY = 24 * HOUR
@@ -41,7 +41,7 @@ const parts = fc
     })
   })
 
-function checkCover(windows: readonly WindowRange[], range: Range): void {
+function checkCover(windows: readonly WindowRange[], range: BoundedSpan): void {
   expect(windows.length).toBeGreaterThan(0)
   expect(windows.length).toBeLessThanOrEqual(BACKFILL_WINDOWS_MAX)
   expect(windows[0]?.since).toBe(range.since)

@@ -13,7 +13,7 @@ function pageOf(columns: Record<string, ColumnRule>, rows: unknown[]): unknown {
   const rules = rowRules(reportOf('events'), { columns, excludePayload: false })
   if (rules === undefined) return rows
   const pages = new PrivatePages({ answer: 'array', rules, hashKey: new Secret(KEY) })
-  return JSON.parse(pages.of(Buffer.from(JSON.stringify(rows))).toString())
+  return JSON.parse(pages.withoutPrivateValues(Buffer.from(JSON.stringify(rows))).toString())
 }
 
 describe('a private name of events', () => {

@@ -35,12 +35,12 @@ describe('coverage', () => {
 
   it('that was narrowed for a while is read again when it is wide again, and says what changed', () => {
     const until = at('2026-01-01')
-    const full = { asked: held, refillUntil: undefined, because: [] }
+    const full = { settings: held, refillUntil: undefined, because: [] }
     expect(nextCoverage(full, held, until)).toBe(full)
     const narrow = nextCoverage(full, { ...held, expand: ['a'] }, until)
-    expect(narrow).toMatchObject({ asked: { expand: ['a'] }, refillUntil: undefined })
+    expect(narrow).toMatchObject({ settings: { expand: ['a'] }, refillUntil: undefined })
     const wide = nextCoverage(narrow, held, until)
-    expect(wide).toEqual({ asked: held, refillUntil: until, because: ['expand'] })
+    expect(wide).toEqual({ settings: held, refillUntil: until, because: ['expand'] })
     const wider = nextCoverage(wide, { ...held, start: at('2019-01-01') }, until)
     expect(wider.because).toEqual(['expand', 'start'])
   })

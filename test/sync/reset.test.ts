@@ -200,7 +200,7 @@ it('a run that began before a reset commits nothing after it', async () => {
   await expect(
     tide.warehouse.recordCoverage(
       { report: 'enquiries', scope: '', fence },
-      { asked: { start: tide.clock.now(), filters: {}, expand: [] }, refillUntil: undefined, because: [] },
+      { settings: { start: tide.clock.now(), filters: {}, expand: [] }, refillUntil: undefined, because: [] },
     ),
   ).rejects.toMatchObject({ code: 'FENCED' })
 })

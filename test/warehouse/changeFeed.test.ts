@@ -273,7 +273,7 @@ it('refuses older cursors of a report whose rows have changed without a load, an
   ]) {
     const asked = { start: NOON, filters: {}, expand: [], ...(columns && { columns }) }
     const place = { report: 'enquiries', scope: '' } as const
-    await opened.warehouse.recordCoverage(place, { asked, refillUntil: undefined, because: [] })
+    await opened.warehouse.recordCoverage(place, { settings: asked, refillUntil: undefined, because: [] })
   }
   await expect(check(opened, after)).rejects.toThrow('stored values became private')
 })

@@ -121,7 +121,7 @@ describe('an export', () => {
         undefined,
       )
       const asked = { start: NOON, filters: {}, expand: [], ...(columns === undefined ? {} : { columns }) }
-      await opened.warehouse.recordCoverage(place, { asked, refillUntil: undefined, because: [] })
+      await opened.warehouse.recordCoverage(place, { settings: asked, refillUntil: undefined, because: [] })
       await load(opened, [150_000], dropped.length)
       const { manifest } = await exported(opened)
       found.push(await differing(placesOf(opened).out, manifest, placesOf(opened).published))

@@ -222,7 +222,7 @@ export const MUTANTS: readonly Mutant[] = [
     needs: 'questionChanged',
     file: 'src/plan/coverage.ts',
     from: 'return isSame ? earlier : ',
-    to: 'return isSame || start === earlier.asked.start ? earlier : ',
+    to: 'return isSame || start === earlier.settings.start ? earlier : ',
   },
   {
     name: 'after a change of the configuration, a failed run forgets which rows to read again',

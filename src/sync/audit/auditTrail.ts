@@ -99,10 +99,10 @@ async function openAuditCoverage(context: SyncContext, report: ReportName, follo
 
 function auditCoverage(stored: Coverage | undefined, wanted: ReadSettings, askedUntil: Instant | undefined): Coverage {
   const isBack = stored === undefined && askedUntil !== undefined
-  if (isBack) return { asked: wanted, refillUntil: askedUntil, because: ['entities'] }
+  if (isBack) return { settings: wanted, refillUntil: askedUntil, because: ['entities'] }
   const next = nextCoverage(stored, wanted, askedUntil)
   // Trails of new records are read from the configured `start`, so an earlier `start` is not stored.
-  return next.asked.start === wanted.start ? next : { ...next, asked: wanted }
+  return next.settings.start === wanted.start ? next : { ...next, settings: wanted }
 }
 
 /** Reads the trails of one run. */

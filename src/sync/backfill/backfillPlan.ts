@@ -1,10 +1,10 @@
 /** Plans windows with similar numbers of rows, by the service's totals or by the rows in the warehouse. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
-import type { CountedRange, WindowRange, Range, WindowSizes } from '../../plan/backfillWindows.ts'
+import type { CountedRange, WindowRange, WindowSizes } from '../../plan/backfillWindows.ts'
 import { requestsFor, rowsAWindow, rowsIn, windowsByRows, windowsByTime } from '../../plan/backfillWindows.ts'
 import type { Question } from '../../plan/question.ts'
-import { canSplit } from '../../plan/spans.ts'
+import { type BoundedSpan, canSplit } from '../../plan/spans.ts'
 import { ObjectCatalog } from '../../staging/catalog.ts'
 import type { PlannedWindow, BackfillBooks } from '../../warehouse/books/backfills.ts'
 import type { BackfillBasis } from '../../warehouse/books/backfillBasis.ts'
@@ -13,7 +13,7 @@ import { PageSource } from '../walk/pageSource.ts'
 import { type SyncSettings, type WalkContext, scopesOf } from '../context.ts'
 import { type BackfillRequest, nameBackfill, type NamedBackfill } from './backfillRequest.ts'
 
-interface PlanRequest extends Range {
+interface PlanRequest extends BoundedSpan {
   readonly report: ReportName
   readonly basis: BackfillBasis
 }
@@ -82,7 +82,7 @@ async function countParts(planning: Planning, scope: string, sizes: WindowSizes)
   for (let asked = 1; asked < Math.min(RANGES_MAX, worth); asked += 1) {
     const fullest = parts.reduce((best, part) => (rowsIn(part) > rowsIn(best) ? part : best))
     if (!canSplit(fullest) || rowsIn(fullest) <= rowsEach) break
-    const middle = Math.floor((fullest.since + fullest.until) / 2) as Range['since']
+    const middle = Math.floor((fullest.since + fullest.until) / 2) as BoundedSpan['since']
     const first = await countRows(planning, scope, { since: fullest.since, until: middle })
     if (first === undefined) break
     const rows = fullest.rows.map((each, n) => Math.max(0, each - (first.rows[n] ?? 0)))
@@ -91,7 +91,11 @@ async function countParts(planning: Planning, scope: string, sizes: WindowSizes)
   return parts
 }
 
-async function countRows({ request, declaration, settings, pages }: Planning, scope: string, { since, until }: Range) {
+async function countRows(
+  { request, declaration, settings, pages }: Planning,
+  scope: string,
+  { since, until }: BoundedSpan,
+) {
   const { filters, askCreated } = settings.reports[request.report]
   const question = { expand: [], filters, currency: scope }
   const range = { since, until }

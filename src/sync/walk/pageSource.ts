@@ -150,7 +150,9 @@ export class PageSource {
   async #parse(bytes: Buffer): Promise<ScannedPage> {
     const { clock } = this.#context
     try {
-      return await scanInSlices(this.#privatePages?.of(bytes) ?? bytes, this.#scan, () => clock.nextTurn())
+      return await scanInSlices(this.#privatePages?.withoutPrivateValues(bytes) ?? bytes, this.#scan, () =>
+        clock.nextTurn(),
+      )
     } catch (error) {
       if (!(error instanceof MalformedJson)) throw error
       const what = error.isCut ? 'was cut' : 'is malformed'

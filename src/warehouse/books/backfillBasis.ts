@@ -4,7 +4,7 @@ import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
 import type { CountedRange } from '../../plan/backfillWindows.ts'
 import { UNKNOWN_PAGING } from '../../plan/pagingProfile.ts'
-import type { Span } from '../../plan/spans.ts'
+import type { BoundedSpan } from '../../plan/spans.ts'
 import { countOf, onlyRow, type Sql, name, names, text, time } from '../database/sql.ts'
 import { pauses } from './books.ts'
 import { pagingProfileOf } from './pagingProfiles.ts'
@@ -12,7 +12,7 @@ import { pagingProfileOf } from './pagingProfiles.ts'
 interface DensityRequest {
   readonly report: Declaration
   readonly scope: string
-  readonly span: Span & { readonly since: Instant }
+  readonly span: BoundedSpan
 }
 
 export const backfillBasis = (sql: Sql | undefined) => ({

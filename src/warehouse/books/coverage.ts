@@ -20,8 +20,8 @@ export async function coverageOf(sql: Sql, place: CoveredPlace): Promise<Coverag
   const [row] = await sql.cachedRows<{ asked: string; until: Instant | null; because: string | null }>(`
     SELECT asked::VARCHAR AS asked, epoch_us(refill_until) AS until, because FROM tidemark.coverage WHERE ${placeSql(place)}`)
   if (row === undefined) return undefined
-  const asked = JSON.parse(row.asked) as ReadSettings
-  return { asked, refillUntil: row.until ?? undefined, because: parseChanges(row.because) }
+  const settings = JSON.parse(row.asked) as ReadSettings
+  return { settings, refillUntil: row.until ?? undefined, because: parseChanges(row.because) }
 }
 
 export async function storedPrivacyRules(sql: Sql, report: string): Promise<(string | undefined)[]> {
@@ -32,14 +32,14 @@ export async function storedPrivacyRules(sql: Sql, report: string): Promise<(str
 
 /** Stores the settings of a scope. Deletes stored values of columns that are now private. */
 export async function recordCoverage(sql: Sql, place: CoveredPlace, coverage: Coverage): Promise<void> {
-  const { asked, refillUntil, because } = coverage
+  const { settings, refillUntil, because } = coverage
   const reason = refillUntil === undefined ? undefined : changesText(because)
   const before = await coverageOf(sql, place)
-  const now = newlyPrivate(before?.asked.columns, asked.columns)
+  const now = newlyPrivate(before?.settings.columns, settings.columns)
   const report = place.report as ReportName
   const changed = await forgetValues(sql, { report: reportOf(report), scope: place.scope, now })
   if (changed) await restartFeed(sql, report, 'stored values became private')
-  const values = [place.report, place.scope, JSON.stringify(asked)].map(text).join(', ')
+  const values = [place.report, place.scope, JSON.stringify(settings)].map(text).join(', ')
   await sql.run(`
     DELETE FROM tidemark.coverage WHERE ${placeSql(place)};
     INSERT INTO tidemark.coverage VALUES (${values}, ${orNull(refillUntil, time)}, ${orNull(reason, text)})`)

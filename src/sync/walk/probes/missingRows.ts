@@ -1,7 +1,7 @@
 /** Tests whether the service has rows that the walks did not return, although the walks seemed complete. */
 import { earliest, type Instant, latest } from '../../../instant.ts'
 import type { NarrowerResult } from '../../../plan/slice.ts'
-import type { Span } from '../../../plan/spans.ts'
+import type { BoundedSpan, Span } from '../../../plan/spans.ts'
 import { halvesOf } from '../../../plan/stampSample.ts'
 import type { Walk } from '../../../plan/walk.ts'
 import type { ScannedPage } from '../../../staging/scanPage.ts'
@@ -21,7 +21,7 @@ export async function probeNarrower({ source, slice, first }: ProbedSlice, walk:
   const wide: { readonly span: Span; readonly page: ScannedPage }[] = [{ span: slice.span, page: first.page }]
   let requests = 0
   for (let each = wide.pop(); each !== undefined; each = wide.pop()) {
-    const halves = halvesOf(each.span as Span & { since: Instant }, stampsOf(pages.report, each.page))
+    const halves = halvesOf(each.span as BoundedSpan, stampsOf(pages.report, each.page))
     if (halves === undefined) return 'one instant'
     for (const span of halves) {
       if (requests === NARROWER_REQUESTS_MAX) return 'moved'
