@@ -28,7 +28,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
   if (!isCounted || deletesEveryMs === undefined || window.since === undefined || reading.recent === undefined)
     return false
   const place = { report: declaration, scope }
-  const state = await warehouse.counts.state(place)
+  const state = await warehouse.counts.lastCount(place)
   const { acceptedDifference = 0, failures = 0, stopped } = state ?? {}
   const countedAt = client.serviceNow() ?? clock.now()
   const restMs = stopped === undefined ? deletesEveryMs : STOPPED_MS
@@ -36,7 +36,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
   const total = await totalNow(reading)
   const storedRows = await warehouse.counts.heldRows(place)
   const next = { ...place, fence, countedAt, acceptedDifference, failures: 0, stopped: undefined }
-  const record = (changed: Partial<CountState> = {}) => warehouse.counts.record({ ...next, ...changed })
+  const record = (changed: Partial<CountState> = {}) => warehouse.counts.recordCount({ ...next, ...changed })
   const isEqual = total === undefined || total - storedRows === acceptedDifference
   if (isEqual) {
     if (deletesEveryMs > 0 || failures > 0 || stopped !== undefined) await record()
@@ -84,26 +84,26 @@ async function findRows(comparison: Comparison, acceptedDifference: number): Pro
   const { counts } = context.warehouse
   const { intake, plan, recent = [] } = reading
   const place = { report: plan.declaration, scope: plan.scope, fence: context.fence }
-  await counts.note(place, { span: plan.window, keys: recent, readBy: plan.runId })
-  const notes = await counts.notes(place, { recent, until })
+  await counts.recordCreations(place, { span: plan.window, keys: recent, readBy: plan.runId })
+  const creations = await counts.creationRanges(place, { recent, until })
   const total = await totalUpTo(reading, until)
   const { kind } = await totalOfCreated(reading)
   if (kind === 'undated') return UNDATED
   // If the counts up to `until` differ only by `acceptedDifference`, rows created later explain the rest.
-  if (total === undefined || total - notes.reduce((sum, { rows }) => sum + rows, 0) === acceptedDifference)
+  if (total === undefined || total - creations.reduce((sum, { rows }) => sum + rows, 0) === acceptedDifference)
     return 'recent rows'
   if (kind === 'unknown') return 'totals that change'
   const before = { ...intake.figures }
   intake.reason = { kind: 'reread', lateMs: plan.config.overlapMs }
   let absent = 0
-  for (const range of await wrongRanges(comparison, notes, total)) absent += await readRange(comparison, range)
+  for (const range of await wrongRanges(comparison, creations, total)) absent += await readRange(comparison, range)
   const { inserted, updated, deleted } = intake.figures
   const isFound = inserted + updated + deleted > before.inserted + before.updated + before.deleted || absent > 0
   return isFound ? 'rows' : 'no row explains the total'
 }
 
-async function wrongRanges({ reading, until: end }: Comparison, notes: readonly CreationRange[], total: number) {
-  const ranges = mergedRanges(notes)
+async function wrongRanges({ reading, until: end }: Comparison, creations: readonly CreationRange[], total: number) {
+  const ranges = mergedRanges(creations)
   if (ranges.length === 0) return [{ since: undefined, until: end }]
   const search = searchDiffering(ranges, total, RANGES_MAX)
   let step = search.next()
@@ -134,7 +134,7 @@ async function readRange(comparison: Comparison, range: Span): Promise<number> {
   const settings = { ...source.settings, loadRowsMax: source.pages.pageSize }
   let oldest: { readonly span: Span; readonly missing: readonly string[] } | undefined
   for await (const { span, keys } of provenSlices({ ...source, settings, timeFilter: 'created' }, [range])) {
-    const missing = await warehouse.counts.note(place, { span, keys, readBy: runId })
+    const missing = await warehouse.counts.recordCreations(place, { span, keys, readBy: runId })
     if (missing.length > 0) oldest ??= { span, missing }
   }
   if (oldest !== undefined)

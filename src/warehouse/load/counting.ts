@@ -5,9 +5,16 @@ import type { CreationRange } from '../../plan/countSearch.ts'
 import type { Span } from '../../plan/spans.ts'
 import type { Fence } from '../books/fences.ts'
 import { countOf, type Sql, name, text, time, withoutNulls, type WithNulls } from '../database/sql.ts'
-import { goneKeysSql } from './merge.ts'
-import type { CountPlace, Deleting } from './reconcile.ts'
-import { checkBrake, findAbsent, heldSql, keyColumn, markAbsent, placeSql, rowsSql, storedKeySql } from './reconcile.ts'
+import { checkBrake, type Deletion, findAbsent, markAbsent } from './absence.ts'
+import {
+  heldRowsSql,
+  keyColumn,
+  keysTableSql,
+  partSql,
+  type ReportPart,
+  storedKeySql,
+  storedRowsSql,
+} from './reportPart.ts'
 
 type Keys = Iterable<string | number>
 
@@ -33,19 +40,20 @@ export interface CountState {
   readonly stopped: string | undefined
 }
 
-const keysSql = ({ report, scope }: CountPlace, keys: Keys): string =>
-  goneKeysSql(
+const readKeysSql = ({ report, scope }: ReportPart, keys: Keys): string =>
+  keysTableSql(
     tableOf(report),
+    'read_keys',
     Array.from(keys, (key) => (report.currency === undefined ? [key] : [key, scope])),
   )
 
-async function countedCreations(sql: Sql, place: CountPlace, { recent, until }: RecentRows): Promise<CreationRange[]> {
-  await sql.run(keysSql(place, recent))
+async function creationRanges(sql: Sql, place: ReportPart, { recent, until }: RecentRows): Promise<CreationRange[]> {
+  await sql.run(readKeysSql(place, recent))
   const rows = await sql.rows<{ since: Instant | null; until: Instant | null; rows: number }>(`
     SELECT epoch_us(c.since) AS since, epoch_us(c.until) AS until, count(*) AS rows
-    FROM (SELECT ${storedKeySql(place)} AS key FROM ${heldSql(place)}
-      AND ${storedKeySql(place)} NOT IN (SELECT ${name(keyColumn(place.report))}::VARCHAR FROM gone_keys)) t
-    LEFT JOIN (FROM tidemark.creations WHERE ${placeSql(place)}) c USING (key) GROUP BY ALL`)
+    FROM (SELECT ${storedKeySql(place)} AS key FROM ${heldRowsSql(place)}
+      AND ${storedKeySql(place)} NOT IN (SELECT ${name(keyColumn(place.report))}::VARCHAR FROM read_keys)) t
+    LEFT JOIN (FROM tidemark.creations WHERE ${partSql(place)}) c USING (key) GROUP BY ALL`)
   // Rows created after `until` are not counted, so ranges end at `until`.
   return rows.map((row) => ({
     since: row.since === null ? undefined : (Math.min(row.since, until) as Instant),
@@ -57,7 +65,7 @@ async function countedCreations(sql: Sql, place: CountPlace, { recent, until }: 
 const KEYS_AT_ONCE = 10_000
 
 /** Stores the requested range for each key. Returns keys of rows that are not stored. */
-async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys }: ReadSpan): Promise<string[]> {
+async function recordCreations(sql: Sql, place: ReportPart, { span, readBy, keys }: ReadSpan): Promise<string[]> {
   const [since, until] = [span.since === undefined ? 'NULL::TIMESTAMPTZ' : time(span.since), time(span.until)]
   const all = [...keys]
   const key = name(keyColumn(place.report))
@@ -66,19 +74,19 @@ async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys
     const some = all.slice(from, from + KEYS_AT_ONCE)
     // Stores the overlap of the stored and the new range. If they do not overlap, stores the new range.
     await sql.run(`
-      ${keysSql(place, some)}
+      ${readKeysSql(place, some)}
       CREATE OR REPLACE TEMP TABLE noted AS
       SELECT DISTINCT t.key, CASE WHEN apart THEN ${since} ELSE greatest(c.since, ${since}) END AS since,
         CASE WHEN apart THEN ${until} ELSE least(c.until, ${until}) END AS until
-      FROM (SELECT ${key}::VARCHAR AS key FROM gone_keys) t
+      FROM (SELECT ${key}::VARCHAR AS key FROM read_keys) t
       LEFT JOIN (SELECT *, coalesce(since > ${until}, false) OR coalesce(until < ${since}, false) AS apart
-        FROM tidemark.creations WHERE ${placeSql(place)}) c USING (key);
-      DELETE FROM tidemark.creations WHERE ${placeSql(place)} AND key IN (SELECT key FROM noted);
+        FROM tidemark.creations WHERE ${partSql(place)}) c USING (key);
+      DELETE FROM tidemark.creations WHERE ${partSql(place)} AND key IN (SELECT key FROM noted);
       INSERT INTO tidemark.creations
       SELECT ${text(place.report.name)}, ${text(place.scope)}, key, since, until, ${text(readBy)} FROM noted;
-      DELETE FROM tidemark.absences WHERE ${placeSql(place)} AND again_from IS NOT NULL AND key IN (SELECT key FROM noted)`)
+      DELETE FROM tidemark.absences WHERE ${partSql(place)} AND again_from IS NOT NULL AND key IN (SELECT key FROM noted)`)
     const held = await sql.rows<{ key: string }>(
-      `SELECT ${storedKeySql(place)} AS key FROM ${rowsSql(place)} AND t.${key} IN (SELECT ${key} FROM gone_keys)`,
+      `SELECT ${storedKeySql(place)} AS key FROM ${storedRowsSql(place)} AND t.${key} IN (SELECT ${key} FROM read_keys)`,
     )
     const stored = new Set(held.map((row) => row.key))
     missing.push(...some.map(String).filter((each) => !stored.has(each)))
@@ -86,7 +94,7 @@ async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys
   return missing
 }
 
-export interface RangeEnd extends CountPlace, Deleting {
+export interface RangeEnd extends ReportPart, Deletion {
   readonly range: Span
   readonly isWhole: boolean
   readonly settleMs: number
@@ -95,7 +103,7 @@ export interface RangeEnd extends CountPlace, Deleting {
 /** Marks rows as deleted if two reads, `settleMs` apart, do not find them. */
 async function endRange(sql: Sql, end: RangeEnd): Promise<{ absent: number; deleted: number }> {
   const { report, scope, range, isWhole, runId, startedAt, settleMs } = end
-  const read = `SELECT key FROM tidemark.creations WHERE ${placeSql(end)} AND read_by`
+  const read = `SELECT key FROM tidemark.creations WHERE ${partSql(end)} AND read_by`
   const isInside = `${range.since === undefined ? '' : `since >= ${time(range.since)} AND `}until <= ${time(range.until)}`
   const isAbsent = isWhole ? `NOT IN (${read} = ${text(runId)})` : `IN (${read} <> ${text(runId)} AND ${isInside})`
   const { absent, deleted, held } = await findAbsent(sql, end, `${storedKeySql(end)} ${isAbsent}`)
@@ -103,23 +111,23 @@ async function endRange(sql: Sql, end: RangeEnd): Promise<{ absent: number; dele
   await sql.run(`
     INSERT INTO tidemark.absences (report, scope, key, reconcile_id, again_from)
     SELECT ${text(report.name)}, ${text(scope)}, key, ${text(runId)}, ${time(plusMs(startedAt, settleMs))} FROM absent
-    WHERE NOT again AND key NOT IN (SELECT key FROM tidemark.absences WHERE ${placeSql(end)});
-    DELETE FROM tidemark.absences WHERE ${placeSql(end)} AND key IN (SELECT key FROM absent WHERE again)`)
+    WHERE NOT again AND key NOT IN (SELECT key FROM tidemark.absences WHERE ${partSql(end)});
+    DELETE FROM tidemark.absences WHERE ${partSql(end)} AND key IN (SELECT key FROM absent WHERE again)`)
   if (deleted > 0) await markAbsent(sql, end, deleted)
   return { absent, deleted }
 }
 
-async function countState(sql: Pick<Sql, 'cachedRows'>, place: CountPlace): Promise<CountState | undefined> {
+async function lastCount(sql: Pick<Sql, 'cachedRows'>, place: ReportPart): Promise<CountState | undefined> {
   const [row] = await sql.cachedRows<WithNulls<CountState>>(`
-    SELECT epoch_us(counted_at) AS "countedAt", unexplained AS "acceptedDifference", failures, stopped FROM tidemark.countings WHERE ${placeSql(place)}`)
+    SELECT epoch_us(counted_at) AS "countedAt", unexplained AS "acceptedDifference", failures, stopped FROM tidemark.countings WHERE ${partSql(place)}`)
   return row && withoutNulls<CountState>(row)
 }
 
-async function recordCount(sql: Sql, place: CountPlace, state: CountState): Promise<void> {
+async function recordCount(sql: Sql, place: ReportPart, state: CountState): Promise<void> {
   const { countedAt, acceptedDifference, failures, stopped } = state
   const word = stopped === undefined ? 'NULL' : text(stopped)
   await sql.run(`
-    DELETE FROM tidemark.countings WHERE ${placeSql(place)};
+    DELETE FROM tidemark.countings WHERE ${partSql(place)};
     INSERT INTO tidemark.countings VALUES (${text(place.report.name)}, ${text(place.scope)}, ${time(countedAt)},
       ${acceptedDifference}, ${failures}, ${word})`)
 }
@@ -129,14 +137,15 @@ type FencedWork = <T>(fence: Fence | undefined, work: (sql: Sql) => Promise<T>) 
 type WithFence = { readonly fence: Fence | undefined }
 
 export const countBooks = (database: Pick<Sql, 'rows' | 'cachedRows'>, fenced: FencedWork) => ({
-  heldRows: (place: CountPlace) => countOf({ rows: (query) => database.cachedRows(query) }, heldSql(place)),
-  notes: (place: CountPlace & WithFence, which: RecentRows) =>
-    fenced(place.fence, (sql) => countedCreations(sql, place, which)),
-  note: (place: CountPlace & WithFence, read: ReadSpan) =>
+  heldRows: (place: ReportPart) => countOf({ rows: (query) => database.cachedRows(query) }, heldRowsSql(place)),
+  creationRanges: (place: ReportPart & WithFence, which: RecentRows) =>
+    fenced(place.fence, (sql) => creationRanges(sql, place, which)),
+  recordCreations: (place: ReportPart & WithFence, read: ReadSpan) =>
     fenced(place.fence, (sql) => recordCreations(sql, place, read)),
   endRange: (end: RangeEnd & WithFence) => fenced(end.fence, (sql) => endRange(sql, end)),
-  state: (place: CountPlace) => countState(database, place),
-  record: (state: CountPlace & WithFence & CountState) => fenced(state.fence, (sql) => recordCount(sql, state, state)),
+  lastCount: (place: ReportPart) => lastCount(database, place),
+  recordCount: (state: ReportPart & WithFence & CountState) =>
+    fenced(state.fence, (sql) => recordCount(sql, state, state)),
 })
 
 export type CountBooks = ReturnType<typeof countBooks>

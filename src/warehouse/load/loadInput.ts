@@ -47,8 +47,8 @@ export interface ReconcileProgress {
   readonly reached: Instant | undefined
 }
 
-/** Keys of deleted rows, such as `[7, 'EUR']`. The row's modification time can follow the key. */
-export type GoneKeys = readonly (readonly (string | number)[])[]
+/** Keys of rows, such as `[7, 'EUR']`. The row's modification time can follow the key. */
+export type RowKeys = readonly (readonly (string | number)[])[]
 
 interface AnyLoad {
   readonly report: Declaration
@@ -64,7 +64,7 @@ interface AnyLoad {
   readonly fence?: Fence | undefined
   /** The run's record. Set only for the last load of the run. */
   readonly run?: RunRecord | undefined
-  readonly gone?: GoneKeys | undefined
+  readonly gone?: RowKeys | undefined
   readonly followers?: readonly Follower[] | undefined
   /** The range that earlier windows have read. New rows in this range are late. */
   readonly previousRead?: PreviousRead | undefined

@@ -4,11 +4,11 @@ import { type Instant, plusMs } from '../../instant.ts'
 import { latenessMs } from '../../plan/lateness.ts'
 import { CLOCK_GRAIN_MS, HEAD_MS_MAX } from '../../plan/window.ts'
 import { onlyRow, type Sql, name, names, sameSql, text, time } from '../database/sql.ts'
-import { castOf, memberOf } from './casts.ts'
-import { Kind } from '../../plan/kinds.ts'
+import { memberOf } from './casts.ts'
 import { closeVersions, insertReplacedSql, rowKeySql } from '../tables/versions.ts'
-import type { GoneKeys, LoadCounts, MergeCounts } from './loadInput.ts'
+import type { LoadCounts, MergeCounts } from './loadInput.ts'
 import type { PlannedLoad, RowMerge, StagedColumn } from './loadSteps.ts'
+import { keysTableSql } from './reportPart.ts'
 import { isLaterSql, isNewerSql } from './rowVersion.ts'
 import { stampSql } from '../tables/tables.ts'
 
@@ -32,7 +32,7 @@ export async function merge(sql: Sql, load: RowMerge): Promise<MergeCounts> {
   const { table, staged, loadId } = load
   const { previousRead } = load.input
   const target = `main.${name(table.name)}`
-  if (load.input.gone !== undefined) await sql.run(goneKeysSql(table, load.input.gone))
+  if (load.input.gone !== undefined) await sql.run(keysTableSql(table, 'gone_keys', load.input.gone))
   await sql.run(createWinSql(load, target))
   const { wins, updated, deleted, lateRows, earliest } = await onlyRow<Wins>(
     sql,
@@ -151,29 +151,6 @@ function isProvenGoneSql(table: ReportTable, stamp: string, staysDeleted: string
     OR (${key}, ${stamp}) IN (SELECT (${keys}, g."~stamp") FROM gone_keys g)
     OR (${staysDeleted} AND (${key}) IN (SELECT (${keys}) FROM gone_keys g)), false)`
 }
-
-/** Returns SQL that fills `gone_keys`. A NULL `~stamp` means all versions of the key, infinity means none. */
-export function goneKeysSql({ key, fields, asked }: ReportTable, goneKeys: GoneKeys): string {
-  const columns = key.map((column) => {
-    const fromRequest = asked.find((each) => each.name === column)
-    if (fromRequest !== undefined) return `${name(column)}::${fromRequest.type} AS ${name(column)}`
-    const type = fields.find((each) => each.name === column)?.type ?? 'VARCHAR'
-    return `${castOf(sentText(name(column)), type, Kind.text)} AS ${name(column)}`
-  })
-  const values = goneKeys.map((gone) => `(${[...key, '~stamp'].map((_, n) => literal(gone[n])).join(', ')})`)
-  const stamp = `CASE WHEN "~stamp" IS NOT NULL THEN coalesce(${castOf('"~stamp"', 'TIMESTAMPTZ', Kind.text)}, 'infinity') END`
-  const nothing = `(SELECT ${[...key, '~stamp'].map(() => 'NULL::VARCHAR').join(', ')})`
-  const given = values.length === 0 ? nothing : `(VALUES ${values.join(', ')})`
-  return `
-    CREATE OR REPLACE TEMP TABLE gone_keys AS
-    FROM (SELECT ${columns.join(', ')}, ${stamp} AS "~stamp" FROM ${given} g(${names(key)}, "~stamp"))
-    WHERE ${key.map((column) => `${name(column)} IS NOT NULL`).join(' AND ')};`
-}
-
-const literal = (value: string | number | undefined): string => (value === undefined ? 'NULL' : text(String(value)))
-
-const sentText = (value: string): string =>
-  `CASE WHEN starts_with(${value}, '"') THEN try_cast(${value} AS JSON) ->> '$' ELSE ${value} END`
 
 interface RowsToInsert {
   readonly columns: readonly StagedColumn[]

@@ -5,7 +5,8 @@ import { nextLoadId } from '../books/books.ts'
 import { feedTablesOf } from '../books/changeFeed.ts'
 import { countOf, name, type Sql, text } from '../database/sql.ts'
 import { closeOpenVersions, recordReplaced, tablesOf } from '../tables/versions.ts'
-import { type Deleting, heldSql, markAbsent, recordDeletions, storedKeySql } from './reconcile.ts'
+import { type Deletion, markAbsent, recordDeletions } from './absence.ts'
+import { heldRowsSql, storedKeySql } from './reportPart.ts'
 
 export const RESET_RUN_ID = 'tidemark reset'
 
@@ -51,12 +52,12 @@ export async function resetReport(sql: Sql, request: ResetRequest): Promise<numb
   await sql.run(`
     DELETE FROM tidemark.reconcile_keys WHERE reconcile_id IN (SELECT reconcile_id FROM tidemark.reconciles ${ofReport} AND ended_at IS NULL);
     DELETE FROM tidemark.reconciles ${ofReport} AND ended_at IS NULL`)
-  const deleting = { report, runId: RESET_RUN_ID, startedAt: serviceNow, now }
-  await recordDeletions(sql, deleting, { loadId, deleted: empty ? rows : 0 })
+  const deletion = { report, runId: RESET_RUN_ID, startedAt: serviceNow, now }
+  await recordDeletions(sql, deletion, { loadId, deleted: empty ? rows : 0 })
   return rows
 }
 
-export interface ResetEnd extends Deleting {
+export interface ResetEnd extends Deletion {
   readonly scope: string
   /** The configured currencies. Rows of other currencies are marked as deleted too. */
   readonly currencies: readonly string[]
@@ -71,7 +72,7 @@ export async function endReset(sql: Sql, end: ResetEnd): Promise<number> {
   await sql.run(`
     UPDATE tidemark.coverage SET refill_until = NULL, because = NULL WHERE report = ${text(report.name)} AND scope = ${text(scope)};
     CREATE OR REPLACE TEMP TABLE absent AS
-    SELECT t.rowid AS tid, true AS again FROM ${heldSql({ report, scope: '' })} AND t._row_hash IS NULL AND ${inScope}
+    SELECT t.rowid AS tid, true AS again FROM ${heldRowsSql({ report, scope: '' })} AND t._row_hash IS NULL AND ${inScope}
       AND ${storedKeySql(end)} NOT IN (
         SELECT key FROM tidemark.rejected_rows WHERE report = ${text(report.name)} AND key IS NOT NULL)`)
   const deleted = await countOf(sql, 'absent')
