@@ -4,7 +4,7 @@ import type { Instant } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'
 import type { Figures, ReportOutcome } from '../../src/sync/reportOutcome.ts'
 import type { Progress } from '../../src/sync/context.ts'
-import type { RunKind } from '../../src/warehouse/books/books.ts'
+import type { RunKind } from '../../src/warehouse/books/runs.ts'
 import { counted } from '../../src/words.ts'
 
 export type { RunKind }

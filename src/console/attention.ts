@@ -6,7 +6,7 @@ import { asSyncError } from '../errors.ts'
 import type { Standing } from '../status/standing.ts'
 import { DAY_MS, formatInstant, fromMillis } from '../instant.ts'
 import { duration } from '../words.ts'
-import type { Pause } from '../warehouse/books/books.ts'
+import type { Pause } from '../warehouse/books/reportStates.ts'
 import type { AllSettings, ReportSettings } from './backend.ts'
 
 /** Returns an item that names the edited settings, but not their values, which may be secret. */

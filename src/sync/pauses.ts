@@ -1,7 +1,7 @@
 /** Pauses refused reports until an operator acts, or the client, its secret or its scopes change (contract §5.9). */
 import { type ReportName, reportNames } from '../../schema/index.ts'
 import { type ErrorCode, SyncError } from '../errors.ts'
-import type { Pause } from '../warehouse/books/books.ts'
+import type { Pause } from '../warehouse/books/reportStates.ts'
 import type { SyncContext, SyncSettings } from './context.ts'
 
 const PAUSING_ERRORS: readonly ErrorCode[] = ['SCOPE_MISSING', 'REPORT_FORBIDDEN', 'CREDENTIALS_REFUSED']

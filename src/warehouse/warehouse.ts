@@ -6,18 +6,12 @@ import { turns } from '../turns.ts'
 import type { Coverage } from '../plan/coverage.ts'
 import type { RequestEntry } from '../plan/requestBudget.ts'
 import type { PagingProfile } from '../plan/pagingProfile.ts'
-import type { Pause, ReportStateRow, RunRecord } from './books/books.ts'
-import {
-  clearPauses,
-  isTakenOver,
-  stopDeadRuns,
-  lastWindowOf,
-  pauses,
-  readNumberMark,
-  recordPause,
-  recordReportStates,
-  recordRun,
-} from './books/books.ts'
+import type { Pause, ReportStateRow } from './books/reportStates.ts'
+import type { RunRecord } from './books/runs.ts'
+import { readNumberMark } from './books/numberMark.ts'
+import { clearPauses, pauses, recordPause, recordReportStates } from './books/reportStates.ts'
+import { isTakenOver, stopDeadRuns, recordRun } from './books/runs.ts'
+import { lastWindowOf } from './books/windows.ts'
 import { ordersOf } from './books/orders.ts'
 import { BackfillBooks } from './books/backfills.ts'
 import { coverageOf, forgetCoverage, storedPrivacyRules, recordCoverage } from './books/coverage.ts'

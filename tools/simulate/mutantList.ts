@@ -57,7 +57,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'the mark may go back',
-    file: 'src/warehouse/books/books.ts',
+    file: 'src/warehouse/books/windows.ts',
     from: 'SET value = greatest(m.value, n.value),',
     to: 'SET value = n.value - INTERVAL 1 MINUTE,',
   },
@@ -234,7 +234,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a currency begins at the mark of another one',
     needs: 'questionChanged',
-    file: 'src/warehouse/books/books.ts',
+    file: 'src/warehouse/books/windows.ts',
     from: 'WHERE ${isHere} AND ${IS_READ_UP_TO}',
     to: "WHERE report = ${text(report)} AND (scope = ${text(scope)} OR scope <> '') AND ${IS_READ_UP_TO}",
   },

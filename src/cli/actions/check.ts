@@ -23,7 +23,7 @@ import { openStore } from '../../../jobs/stores/openStore.ts'
 import type { StoreFinding } from '../../../jobs/stores/store.ts'
 import type { Clock } from '../../clock.ts'
 import { isReportName } from '../../../schema/index.ts'
-import { pauses } from '../../warehouse/books/books.ts'
+import { pauses } from '../../warehouse/books/reportStates.ts'
 import { findWorker } from '../../operations/findWorker.ts'
 
 /** Runs make more attempts, but somebody is waiting for a check. */

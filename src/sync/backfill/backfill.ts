@@ -11,7 +11,7 @@ import type {
   BackfillState,
   BookedWindow,
 } from '../../warehouse/books/backfills.ts'
-import type { RunRecord } from '../../warehouse/books/books.ts'
+import type { RunRecord } from '../../warehouse/books/runs.ts'
 import { planBackfill } from './backfillPlan.ts'
 import { checkRange } from './backfillRequest.ts'
 import { eachConcurrently } from '../concurrently.ts'

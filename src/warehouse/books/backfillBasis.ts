@@ -6,7 +6,7 @@ import type { CountedRange } from '../../plan/backfillWindows.ts'
 import { UNKNOWN_PAGING } from '../../plan/pagingProfile.ts'
 import type { BoundedSpan } from '../../plan/spans.ts'
 import { countOf, onlyRow, type Sql, name, names, text, time } from '../database/sql.ts'
-import { pauses } from './books.ts'
+import { pauses } from './reportStates.ts'
 import { pagingProfileOf } from './pagingProfiles.ts'
 
 interface DensityRequest {

@@ -1,7 +1,7 @@
 /** Fences: only the newest run of a report and kind can commit (product contract §5.6). */
 import type { ReportName } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
-import type { RunKind } from './books.ts'
+import type { RunKind } from './runs.ts'
 import type { Database } from '../database/duckdb.ts'
 import { onlyRow, type Sql, text } from '../database/sql.ts'
 

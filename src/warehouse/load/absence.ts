@@ -2,7 +2,7 @@
 import type { Declaration } from '../../../schema/report.ts'
 import { SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
-import { nextLoadId } from '../books/books.ts'
+import { nextLoadId } from '../books/windows.ts'
 import { countOf, type Sql, name, text, time } from '../database/sql.ts'
 import { historyOf, recordReplaced } from '../tables/versions.ts'
 import { heldRowsSql, partSql, type ReportPart, storedKeySql } from './reportPart.ts'

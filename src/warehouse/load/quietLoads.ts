@@ -1,7 +1,8 @@
 /** Commits loads without rows together, because each transaction takes milliseconds. */
 import { latest } from '../../instant.ts'
 import type { LastWindow } from '../../plan/lateness.ts'
-import { closeWindows, nextLoadId, recordRun, type RunRecord } from '../books/books.ts'
+import { recordRun, type RunRecord } from '../books/runs.ts'
+import { closeWindows, nextLoadId } from '../books/windows.ts'
 import type { Fences } from '../books/fences.ts'
 import { recordRequests } from '../books/requests.ts'
 import type { Database } from '../database/duckdb.ts'

@@ -2,7 +2,7 @@
 import { earliest } from '../../instant.ts'
 import { addLoadCounts } from '../../plan/runCounts.ts'
 import type { Segment } from '../../staging/spool.ts'
-import { recordRun, type RunRecord } from '../books/books.ts'
+import { recordRun, type RunRecord } from '../books/runs.ts'
 import { countOf, type Sql, text, time } from '../database/sql.ts'
 import type { LoadSize } from '../database/loadResources.ts'
 import type { LoadInput, LoadResult } from './loadInput.ts'

@@ -1,7 +1,7 @@
 /** Resets a report, so that all its rows are read again (`tidemark reset`). */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
-import { nextLoadId } from '../books/books.ts'
+import { nextLoadId } from '../books/windows.ts'
 import { feedTablesOf } from '../books/changeFeed.ts'
 import { countOf, name, type Sql, text } from '../database/sql.ts'
 import { closeOpenVersions, recordReplaced, tablesOf } from '../tables/versions.ts'
