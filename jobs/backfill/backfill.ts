@@ -1,4 +1,4 @@
-/** Runs a backfill. A backfill that was stopped continues with its missing windows. */
+/** Runs a backfill. When a stopped backfill starts again, it loads only the windows that are not loaded yet. */
 import type { SyncError } from '../../src/errors.ts'
 import type { Instant } from '../../src/instant.ts'
 import type { BackfillOptions, BackfillOutcome } from '../../src/sync/backfill/backfill.ts'
@@ -15,7 +15,6 @@ import { type BackfillRequest, nameBackfill } from '../../src/sync/backfill/back
 import type { BackfillBooks } from '../../src/warehouse/books/backfills.ts'
 import type { JobQueues } from '../queue/jobQueues.ts'
 
-/** Runs a backfill. A failed window does not stop the others. */
 export async function backfillRun(
   context: SyncContext,
   { backfillId, report, from, to }: BackfillJob,
@@ -55,9 +54,9 @@ interface BackfillNamesOptions {
   readonly startOf: (report: ReportName) => Instant
 }
 
-/** Returns a function that finds the backfill of a request, or creates one. */
+/** Returns a function that finds the unfinished backfill of each request, or creates one, and calls `work`. */
 export function openBackfillNames({ books, queues, clock, startOf }: BackfillNamesOptions) {
-  /** Backfills of requests that are being handled. Their jobs may not be in the queue yet. */
+  /** Backfills that a request is still adding to the queue. A second request must find them, too. */
   const jobsInProgress = new Set<BackfillJob>()
   const inTurn = turns()
 
@@ -79,7 +78,7 @@ export function openBackfillNames({ books, queues, clock, startOf }: BackfillNam
     return named
   }
 
-  /** Throws USAGE_INVALID for an impossible range. */
+  /** Throws USAGE_INVALID if a requested range is not valid. */
   return async <T>(requested: readonly BackfillRequest[], work: (named: BackfillJobs) => Promise<T>): Promise<T> => {
     // One request after another, so that two requests for the same range find the same backfill.
     const named = await inTurn(() => findOrCreate(requested))

@@ -1,4 +1,4 @@
-/** Lets other processes read the windows of a backfill. */
+/** Lets other processes read the windows of a backfill from the service, so that a large backfill is faster. */
 import { randomUUID } from 'node:crypto'
 import type { Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'
@@ -14,7 +14,7 @@ import type { JobQueues } from '../queue/jobQueues.ts'
 
 const WINDOWS_AT_ONCE = 2
 
-/** Makes this process read windows for other processes. */
+/** Makes this process take and read windows of backfills that run in other processes. */
 export function consumeWindows(consumers: JobConsumers, puller: PullerContext): void {
   const { queues: _, ...context } = puller
   const lastBackfillEpochs = new Map<ReportName, number>()
@@ -25,7 +25,7 @@ export function consumeWindows(consumers: JobConsumers, puller: PullerContext): 
       const { ask } = task.data
       const { signal } = task
       const { report, fence } = ask
-      // A new backfill asks again, even if the service refused the report before.
+      // Each backfill asks the service once more for a report that the service has refused: the refusal may be over.
       if (lastBackfillEpochs.get(report) !== fence.epoch) context.client.forgetRefusal(report)
       lastBackfillEpochs.set(report, fence.epoch)
       using _checking = abortWhenUnwanted(task, puller)
@@ -48,7 +48,7 @@ function abortWhenUnwanted({ id, cancel }: Task<WindowJob>, { queues, clock }: P
   })
 }
 
-/** Returns a function that reads windows in other processes. If none takes such jobs, this process reads them. */
+/** Returns a function that reads a window in another process, or in this one if no other process takes windows. */
 export function pullThroughQueue({ context, queues }: { context: SyncContext; queues: JobQueues }): Pull {
   const { clock, settings } = context
   const here = pullHere(context)
@@ -62,7 +62,7 @@ export function pullThroughQueue({ context, queues }: { context: SyncContext; qu
     try {
       for (let poll = 1; ; poll += 1) {
         await clock.sleep(POLL_EVERY_MS, signal)
-        // In the other order, the job could complete between the two reads, and `job` would have no result.
+        // Reads the state first: if the job completes between the two reads, the next poll reads its result.
         const state = await reach(() => queue.getJobState(jobId))
         const job = await reach(() => queue.getJob(jobId))
         if (job === undefined) throw lostWindowError(ask)
@@ -70,7 +70,7 @@ export function pullThroughQueue({ context, queues }: { context: SyncContext; qu
           return await readPulled(settings.staging, WindowResult.parse(job.returnvalue).directory)
         if (state === 'failed') throw errorOfReason(job.failedReason)
         if (poll % POLLS_PER_PULLER_COUNT !== 0 || (await hasPullers())) continue
-        // A process that has died may still have the lock of the job, so that the job cannot be removed.
+        // Removing the job fails if a dead process still has its lock. The job then stays in the queue.
         await withdrawJob(queue, jobId).catch(() => undefined)
         return await here(ask, signal)
       }

@@ -96,7 +96,7 @@ export interface MetricsOptions {
 export type Books = () => Promise<readonly BookFigures[]>
 export type Depths = () => Promise<Readonly<Record<string, Readonly<Record<string, number>>>>>
 
-/** Limits the time for reading figures, because Prometheus waits only 10 s for the whole response. */
+/** The time that a response may spend on reading figures. Prometheus waits only 10 s for the whole response. */
 const READ_MS_MAX = 3_000
 const LOOP_RESOLUTION_MS = 100
 const NANOS_PER_SECOND = 1e9
@@ -244,7 +244,7 @@ function countRun({ runs, runSeconds, rows, pages, errors }: Meters, work: Subje
 const TOKEN_FAILURES = ['400', '401', '403', '422', '429', '500', '502', '503', '504']
 const NO_ANSWER = ['SERVICE_UNREACHABLE', 'SERVICE_TIMEOUT']
 
-/** Sets each counter to 0. Otherwise Prometheus would miss its first increase. */
+/** Reports each counter as 0 before its first increase. Prometheus cannot see an increase without a value before it. */
 function beginAtZero(meters: Meters, { reports }: MetricsOptions['config']): void {
   const { enabled, runs, errors, requests, tokenRequests, notices } = meters
   for (const report of reportNames) {

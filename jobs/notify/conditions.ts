@@ -15,7 +15,7 @@ export interface WatchedState {
   readonly failures: readonly Failures[]
   readonly reports: Readonly<Record<ReportName, ReportConfig>>
   readonly nowMs: number
-  /** False in the first minutes after a start, so that runs can catch up. */
+  /** False in the first minutes after a start, so that a late mark is not reported while the first runs catch up. */
   readonly checksLag: boolean
 }
 
@@ -45,7 +45,7 @@ function brakeCondition({ report, brake: message }: BookFigures): Condition[] {
   return [{ key: `brake ${report}`, event: 'brake.pulled', report, code: 'MASS_DELETE_STOPPED', message, cure }]
 }
 
-/** Skips reports whose rows have a modification time, because later windows find their late rows. */
+/** Advises a longer overlap. Reports with a modification time need none: later windows find their late rows. */
 function lateCondition(figures: BookFigures, { reports }: WatchedState): Condition[] {
   const { report, lateRows, largestLatenessMs = 0 } = figures
   const overlap = advisedOverlap(largestLatenessMs, reports[report].overlapMs)
@@ -67,7 +67,7 @@ function failingConditions({ report, kind, times, code, message, cure }: Failure
 
 const RUN_INTERVALS_BEHIND_MAX = 2
 
-/** Skips audit reports, because their mark moves only when records change. */
+/** Reports a mark that is too old. Skips audit reports, because their mark moves only when records change. */
 function lagCondition({ report, mark, isPaused }: BookFigures, state: WatchedState, rules: Rules): Condition[] {
   const { everyMs, settleMs } = state.reports[report]
   if (mark === undefined || isPaused || everyMs === undefined || reportOf(report).perRecord !== undefined) return []

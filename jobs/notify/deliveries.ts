@@ -14,7 +14,7 @@ import { Message, type NoticeBook, type ReceiverState } from './memory.ts'
 export interface DeliveriesOptions {
   readonly config: Pick<Config, 'service' | 'notify'>
   readonly book: NoticeBook
-  /** Undefined if nothing is published. */
+  /** Reads the rows published since the receiver's cursors. Resolves to undefined if nothing is published yet. */
   readonly readNewData: (since: NewDataRequest) => Promise<NewData | undefined>
   readonly clock: Clock
   readonly log: Log
@@ -23,7 +23,7 @@ export interface DeliveriesOptions {
 
 export type MessageFields = Pick<Message, 'event' | 'message'> & Partial<Message>
 
-/** When this many notices wait, a new notice replaces the oldest. */
+/** A receiver's longest queue of notices. When it is full, a new notice replaces the oldest. */
 export const WAITING_MAX = 1_000
 
 export class Deliveries {
@@ -57,10 +57,9 @@ export class Deliveries {
     return notice
   }
 
-  /** Posts the waiting messages of a receiver. Throws DELIVERY_FAILED. */
+  /** Posts the waiting messages of a receiver in order. Throws DELIVERY_FAILED if one is not accepted. */
   async deliver(name: string, signal: AbortSignal): Promise<void> {
     const receiver = this.receivers.find((each) => each.name === name)
-    // The receiver is no longer in the configuration.
     if (receiver === undefined) return
     for (;;) {
       if (receiver.takes === 'data' && this.#stateOf(name).waiting.length === 0) await this.#collect(receiver)
@@ -74,7 +73,7 @@ export class Deliveries {
     return this.#parts.book.memory.receivers[name] as ReceiverState
   }
 
-  /** Stores messages before they are sent, so that a retry has the same identifier. */
+  /** Adds messages about new rows, and saves them first, so that a retry after a crash has the same identifiers. */
   async #collect({ name, reports = reportNames }: ReceiverConfig): Promise<void> {
     const { book, readNewData } = this.#parts
     const { waiting, cursors } = this.#stateOf(name)
@@ -116,7 +115,7 @@ export class Deliveries {
 
 function newMessage(fields: MessageFields, { config, clock }: Pick<DeliveriesOptions, 'config' | 'clock'>): Message {
   const from = { service: config.service.baseUrl.host, host: hostname() }
-  // Parsing orders the keys, so a retry after a restart sends the same body.
+  // `parse` puts the keys into a fixed order, so that the body is the same when it is sent again after a restart.
   return Message.parse({ id: randomUUID(), at: formatInstant(clock.now()), ...from, ...fields })
 }
 
@@ -184,7 +183,6 @@ const BODIES: Readonly<Record<ReceiverConfig['format'], (message: Message, secre
     // Slack would read these characters as markup.
     return { text: text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;') }
   },
-  // An event of PagerDuty's Events API v2.
   pagerduty: (message, secret) => ({
     routing_key: secret,
     event_action: message.state === 'firing' ? 'trigger' : 'resolve',

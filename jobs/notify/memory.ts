@@ -28,12 +28,12 @@ export type Message = z.infer<typeof Message>
 
 const ReceiverState = z.object({
   waiting: z.array(Message),
-  /** By report: the cursor up to which messages contain the changes. Empty for receivers of notices. */
+  /** For each report, the cursor of the last change that a message covers. Receivers of notices have no cursors. */
   cursors: z.partialRecord(
     report,
     z.custom<Cursor>((value) => typeof value === 'string'),
   ),
-  /** Undefined if the last message was accepted. */
+  /** The failed deliveries since the last accepted message. Undefined if the last message was accepted. */
   failing: z.object({ since: z.string(), tries: z.number(), why: z.string() }).optional(),
 })
 export type ReceiverState = z.infer<typeof ReceiverState>
@@ -63,7 +63,7 @@ export const readMemory = (warehouse: string): Promise<z.infer<typeof Memory>> =
     .then((text) => Memory.parse(JSON.parse(text)))
     .catch(() => ({ firing: {}, failures: [], receivers: {} }))
 
-/** Opens the stored state. Only the owner of the warehouse may call this function. */
+/** Opens the stored notices. Call it only in the owner of the warehouse: two processes would overwrite the file. */
 export async function openNoticeBook(warehouse: string) {
   const file = noticesFileOf(warehouse)
   await removeTemporaryFiles(file).catch(() => undefined)

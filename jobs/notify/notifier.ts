@@ -26,7 +26,7 @@ export class Notifier {
   readonly deliveries: Deliveries
   readonly #parts: NotifierOptions
   readonly #times: typeof TIMES
-  /** At first all receivers, because any may have undelivered messages. */
+  /** The receivers that may have undelivered messages. At first, these are all receivers. */
   readonly #due: Set<string>
   #wake = Promise.withResolvers<void>()
 
@@ -39,7 +39,7 @@ export class Notifier {
 
   async run(signal: AbortSignal): Promise<void> {
     const { runs, clock, log, config, book } = this.#parts
-    // Disabled reports do not run, so their failures would never end.
+    // Removes failures of disabled reports. A disabled report never runs again, so its notice would never end.
     book.memory.failures = book.memory.failures.filter(({ report }) => config.reports[report].enabled)
     const unfollow = runs.follow((event) => this.#recordRun(event))
     using _stopping = onAbort(signal, () => this.#wake.resolve())
@@ -84,7 +84,7 @@ export class Notifier {
     if (state === 'done') memory.failures = failures.filter((each) => !isOfRun(each))
     else if (state === 'failed' && error !== undefined && error.code !== 'CANCELLED' && error.code !== 'FENCED') {
       const { code, message, cure } = error
-      // Another error must not end the notice of MASS_DELETE_STOPPED.
+      // A different error in the next run must not end the notice of MASS_DELETE_STOPPED.
       const isSame = (each: Failures) => isOfRun(each) && isBrake(each) === isBrake({ code })
       const times = (failures.find(isSame)?.times ?? 0) + 1
       memory.failures = [...failures.filter((each) => !isSame(each)), { report, kind, times, code, message, cure }]

@@ -14,22 +14,22 @@ export interface HousekeepingOptions {
   readonly log: Log
   readonly published: string
   readonly historyMs: number
-  /** How long a lake keeps its snapshots. */
+  /** How long a lake keeps old snapshots, in milliseconds. Undefined for a warehouse that is not a lake. */
   readonly snapshotsMs?: number | undefined
-  /** `replaced` is false if nothing had changed since the last copy. Must not throw. */
+  /** Called after a publication. `replaced` is false if the published copy was already up to date. Must not throw. */
   readonly onPublished?: ((done: { readonly replaced: boolean }) => Promise<void>) | undefined
   readonly runLogs?: Pick<RunLogs, 'trim'>
 }
 
 const JOBS_KEPT_MS = { completed: HOUR_MS, failed: 7 * 24 * HOUR_MS }
 const JOBS_REMOVED_MAX = 10_000
-/** Staged files are deleted after this time. If their window is still needed, it is pulled again. */
+/** The age at which staged files are deleted. A window whose files were deleted is read from the service again. */
 const STAGED_KEPT_MS = 24 * HOUR_MS
 
-/** After a publication, the next one waits this many times as long as the publication took. */
+/** The pause after a publication, as a multiple of its duration. Without it, a worker could publish all the time. */
 const PUBLISH_REST = 3
 
-/** Runs that changed no rows request a publication at most this often. */
+/** The shortest time between publications for runs that moved a mark but changed no rows. */
 const MARKS_AGAIN_MS = 50_000
 
 export class Housekeeping {

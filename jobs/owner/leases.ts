@@ -1,8 +1,8 @@
-/** Prevents two runs of a job at once, because the queue can start a job twice. */
+/** Prevents two runs of the same job at once. The queue starts a job again if its lock was lost. */
 
 export interface RunLease {
   readonly name: string
-  /** A newer run with the same key replaces the older run. */
+  /** A run cancels an older run with the same key, and waits for an older run with another key. */
   readonly runKey: string
   readonly signal: AbortSignal
   readonly cancel: () => void

@@ -35,7 +35,7 @@ export interface OwnerOptions {
   readonly onWarehouseBroken: () => void
 }
 
-/** How many runs a worker executes at the same time. More would need more memory. */
+/** Limits the incremental runs at the same time, because each run needs memory. */
 const RUNS_AT_ONCE = 3
 const BACKFILLS_AT_ONCE = 2
 const WINDOWS_AT_ONCE = 6
@@ -84,7 +84,7 @@ export class Owner {
     })
   }
 
-  /** A reconcile begins with an incremental run, which needs the same lease as other incremental runs. */
+  /** Runs an incremental run before a reconcile, with the lease that other incremental runs of the report use. */
   #runIncrementalFirst(task: Task<ReconcileJob>, context: SyncContext) {
     const { report } = task.data
     const lease = { name: `incremental ${report}`, runKey: 'reconcile' }
@@ -131,12 +131,12 @@ export class Owner {
       })
       logOutcome(log, kind, outcome)
       const { error, figures, state } = outcome
-      // The job of a paused backfill waits in its queue.
+      // Throws, so that the job of a paused backfill goes back to its queue and continues after `resume`.
       if (state === 'paused' && kind === 'backfill') throw error
       if (state === 'off' || state === 'paused') return { state }
       if (!signal.aborted) await housekeeping.requestPublication(changedRows(outcome) ? 'rows' : 'marks')
       if (error === undefined) return { state, rows: figures.rows }
-      // A backfill with failed windows is not tried again, because it would fail again.
+      // Ends a backfill that has failed windows. A retry of its job would fail at the same windows.
       if (result !== undefined) return { state }
       if (!(await context.warehouse.answers())) this.#parts.onWarehouseBroken()
       throw error

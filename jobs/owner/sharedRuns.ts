@@ -1,4 +1,4 @@
-/** Lets the workers of a lake see each other's runs. */
+/** Shows each worker of a lake the runs of the other workers. */
 import { randomUUID } from 'node:crypto'
 import type { Job } from 'bullmq'
 import { reportNames, type ReportName } from '../../schema/index.ts'
@@ -11,7 +11,7 @@ import { type ActiveRun, RUN_KINDS, type RunEndEvent, type RunKind, type Runs } 
 import type { SharedValues } from '../stores/sharedTokens.ts'
 
 const REFRESH_EVERY_MS = 1_000
-/** How long a request to cancel a run is stored, in case the run starts again on another worker. */
+/** How long a request to cancel is stored, so that it also stops a run that starts again on another worker. */
 const CANCEL_KEPT_MS = MINUTE_MS
 
 export const attemptOf = ({ id, attemptsStarted }: Job): string => `${id} ${attemptsStarted}`

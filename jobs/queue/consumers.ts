@@ -26,12 +26,11 @@ export interface Task<Data> {
 export interface Consumer<Data> {
   readonly schema: z.ZodType<Data>
   readonly concurrency?: number
-  /** A job that fails with one of these errors waits for an operator. */
+  /** A job that fails with one of these errors is tried again every few minutes, until an operator has acted. */
   readonly waitsFor?: readonly ErrorCode[]
   readonly process: (task: Task<Data>) => Promise<unknown>
 }
 
-/** When the worker stops, running jobs have this long to finish. */
 const STOP_MS_MAX = 1_500
 
 export class JobConsumers {
@@ -58,7 +57,7 @@ export class JobConsumers {
     this.#workers.push(worker as Worker)
   }
 
-  /** Stops the workers and puts running jobs back into their queues. */
+  /** Stops the workers and puts running jobs back into their queues. Waits for at most `STOP_MS_MAX`. */
   async stop(): Promise<void> {
     this.#stopping = true
     const { clock, log } = this.#parts

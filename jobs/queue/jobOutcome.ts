@@ -1,4 +1,4 @@
-/** The only place that turns an error into a job's outcome. */
+/** Decides what the queue does with a job that failed: retry, wait, give up or drop. */
 import { DelayedError, type Job, UnrecoverableError, WaitingError } from 'bullmq'
 import type { Clock } from '../../src/clock.ts'
 import { asSyncError, type ErrorCode, errorCodes, SyncError } from '../../src/errors.ts'
@@ -13,13 +13,13 @@ export type Verdict = 'hand back' | 'drop' | 'wait' | 'give up' | 'try again'
 export function verdictOf(error: SyncError, abortReason?: string, waitsFor: readonly ErrorCode[] = []): Verdict {
   if (abortReason === STOPPING) return 'hand back'
   if (abortReason === CANCELLED_ON_REQUEST) return 'give up'
-  // A newer run has replaced this run, or another process has this job's lock.
+  // A newer run has replaced this run, or another process has taken over its job. That run completes the work.
   if (abortReason !== undefined || error.code === 'FENCED') return 'drop'
   if (waitsFor.includes(error.code)) return 'wait'
   return error.retry === 'never' ? 'give up' : 'try again'
 }
 
-/** Returns whether another run replaces this run. */
+/** Returns whether the error ended this run because another run does its work. */
 export const isDropped = (error: SyncError | undefined, signal: AbortSignal): boolean =>
   error !== undefined && verdictOf(error, signal.aborted ? asSyncError(signal.reason).message : undefined) === 'drop'
 
@@ -65,7 +65,7 @@ export function errorOfReason(reason: string): SyncError {
 const DELAY_MS_MIN = 2_000
 const DELAY_MS_MAX = 5 * MINUTE_MS
 
-/** Returns a random delay, or the delay of a longer Retry-After. */
+/** Returns the delay before the next try: a random time that doubles with each try, or Retry-After if it is longer. */
 export function retryDelayMs(tries: number, error: Error | undefined, random: () => number): number {
   const full = Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** (tries - 1))
   const requestedMs = error instanceof SyncError ? error.data['retryAfterMs'] : undefined

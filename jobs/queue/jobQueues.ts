@@ -25,7 +25,7 @@ interface JobRequest<Data> {
   readonly queue: QueueName
   readonly name: string
   readonly data: Data
-  /** While a job waits, a second job with the same key is not added. */
+  /** A key of the job. While a job with the same key waits, this job is not added. */
   readonly once: string
   readonly options?: JobsOptions
 }
@@ -49,7 +49,7 @@ export class JobQueues {
     return this.#add<IncrementalJob>({ queue: 'incremental', name: report, data: { report, ...tick }, once: report })
   }
 
-  /** Does not wait for the next attempt of a failed run. */
+  /** Requests a run. If a failed run waits for its next attempt, starts that attempt now. */
   async addIncrementalNow(report: ReportName): Promise<void> {
     await this.addIncremental(report)
     await this.#promote('incremental', report)
@@ -70,7 +70,7 @@ export class JobQueues {
     await this.#promote('backfill', report)
   }
 
-  /** The delay lets one publication contain the rows of several runs. */
+  /** Requests a publication after a delay, so that one publication contains the rows of several runs. */
   addPublication(changed: 'rows' | 'marks'): Promise<void> {
     const delay = changed === 'rows' ? PUBLISH_SOON_MS : PUBLISH_LATER_MS
     const data: HousekeepingJob = { work: 'publish' }
@@ -103,7 +103,7 @@ export class JobQueues {
     return [...(await this.waiting(queue)), ...(await this.queue(queue).getActive())]
   }
 
-  /** Must run before the new owner takes jobs. */
+  /** Puts the active jobs of a dead owner back into their queues. Call it before the new owner takes jobs. */
   async takeOverFromDeadOwner(): Promise<number> {
     const queues = this.#store.kind === 'embedded' ? [...OWNER_QUEUES, 'windows' as const] : OWNER_QUEUES
     const orphans = (await Promise.all(queues.map((name) => this.queue(name).getActive()))).flat()
@@ -111,7 +111,7 @@ export class JobQueues {
     return orphans.length
   }
 
-  /** Returns an empty list until a worker has set the schedulers. */
+  /** Returns the next scheduled runs, or an empty list if no worker has stored the schedule yet. */
   async nextTicks(): Promise<readonly NextTick[]> {
     const schedulers = await this.queue<Tick>('ticks').getJobSchedulers(0, -1)
     return schedulers.flatMap(({ next, template }) => {
@@ -121,7 +121,7 @@ export class JobQueues {
     })
   }
 
-  /** Starts jobs that were added while this machine's clock was ahead. */
+  /** Starts the delayed jobs that would start too late, because they were added while a clock was ahead. */
   async promoteMisdated(nowMs: number): Promise<number> {
     let promoted = 0
     for (const name of QUEUES) {

@@ -18,7 +18,7 @@ export const Tick = z.union([
 ])
 export type Tick = z.infer<typeof Tick>
 
-/** A run that the schedule requested may be skipped to save requests. */
+/** `isTick` marks a run that the schedule requested. Such a run may be skipped to save requests. */
 export const IncrementalJob = z.strictObject({ report, isTick: z.literal(true).optional() })
 export type IncrementalJob = z.infer<typeof IncrementalJob>
 
@@ -53,10 +53,10 @@ export const JOB_OPTIONS = {
   backfill: { attempts: 20, backoff: { type: 'custom' } },
   windows: { attempts: 2, backoff: { type: 'custom' } },
   housekeeping: TRIES,
-  // A message must not be lost.
+  // A message is retried until it is delivered.
   notices: { attempts: 1_000_000, backoff: { type: 'custom' } },
   control: { attempts: 1 },
 } as const satisfies Record<QueueName, JobsOptions>
 
-/** The clocks of two machines may differ by this much. A larger difference means that one of them is wrong. */
+/** The largest difference between the clocks of two machines that is not treated as a wrong clock. */
 export const CLOCKS_APART_MS_MAX = 5 * MINUTE_MS

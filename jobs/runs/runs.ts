@@ -16,7 +16,7 @@ export interface ActiveRun {
   readonly kind: RunKind
   readonly startedAt: Instant
   readonly cancel: (why: string) => unknown
-  /** Used only if workers share a lake. */
+  /** The job's identifier and its attempt's number. The workers of a lake recognize a run by this text. */
   readonly attempt?: string | undefined
   progress: Progress | undefined
 }
@@ -31,7 +31,7 @@ export interface RunEndEvent {
 
 export type RunEvent = RunEndEvent | { readonly kind: RunKind; readonly event: 'progress'; readonly progress: Progress }
 
-/** If `isDropped` is true, another run does the work. */
+/** Executes a run and returns its outcome. `isDropped` is true if another run does the work instead. */
 export type RunWork = (
   onProgress: (progress: Progress) => void,
 ) => Promise<{ outcome: ReportOutcome; result?: unknown; isDropped?: boolean }>

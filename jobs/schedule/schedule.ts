@@ -40,7 +40,7 @@ export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Sch
   return [...togetherAtOnce(ofReports), ...HOUSEKEEPING]
 }
 
-/** Lets reports with the same times share a tick, because each tick costs the queue several statements. */
+/** Lets reports with the same times share a tick. Each tick needs several statements in the queue store. */
 function togetherAtOnce(schedulers: readonly ReportScheduler[]): readonly Scheduler[] {
   const groups = Map.groupBy(schedulers, ({ repeat, tick }) => JSON.stringify([tick.work, repeat]))
   return [...groups.values()].flatMap(([first, ...rest]) => {
@@ -49,13 +49,13 @@ function togetherAtOnce(schedulers: readonly ReportScheduler[]): readonly Schedu
   })
 }
 
-/** Start times are rounded down to multiples of this, so that one wake-up of the process starts several runs. */
+/** Start times are rounded down to a multiple of this, so that one wake-up of the process starts several runs. */
 const TOGETHER_MS = 10_000
 
-/** `share` spreads the reports over an interval. Example: every 10 min, a share of 0.5 means minutes 5, 15 and 25. */
+/** `share` moves the times within an interval. Example: every 10 min, 0.5 means minutes 5, 15 and 25. */
 function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Scheduler['repeat'] {
   const { every, everyMs } = rhythm
-  // BullMQ runs a scheduler with an offset of 0 immediately.
+  // With an offset of 0, BullMQ would start the first run immediately.
   return everyMs === undefined
     ? { pattern: every, tz: timeZone }
     : { every: everyMs, offset: Math.max(1, Math.floor((share * everyMs) / TOGETHER_MS) * TOGETHER_MS) }
@@ -74,7 +74,7 @@ export function schedulersIn(queue: Queue<Tick>, config: Pick<Config, 'reports'>
     overdue = new Map(late.map(([id, { next = 0 }]) => [id, next]))
     const added: string[] = []
     for (const { id, repeat, tick } of wanted.values()) {
-      // If a tick stays overdue, the queue has lost its job.
+      // If a tick is overdue at two checks, the store has lost its job. Setting the scheduler again adds a new job.
       const isStuck = overdue.has(id) && overdue.get(id) === before.get(id)
       const isTooFar = waitsTooLong(repeat, stored.get(id)?.next, nowMs)
       if (!isStuck && !isTooFar && isSame({ repeat, tick }, stored.get(id))) continue
@@ -89,7 +89,7 @@ export function schedulersIn(queue: Queue<Tick>, config: Pick<Config, 'reports'>
   }
 }
 
-/** Returns whether the next tick is too far in the future. A wrong clock can cause this. */
+/** Returns whether the next tick is more than one interval away. The clock was then wrong when it was scheduled. */
 function waitsTooLong(repeat: Scheduler['repeat'], next: number | undefined, nowMs: number): boolean {
   const latest = 'every' in repeat ? nowMs + repeat.every : (getNextMillis(nowMs, repeat) ?? Infinity)
   return next !== undefined && next > latest + CLOCKS_APART_MS_MAX
@@ -114,7 +114,7 @@ interface ScheduleOptions {
   readonly pollMs: number
 }
 
-/** Updates the stored schedulers every `pollMs` until `signal` aborts, because a store can lose data. */
+/** Writes the schedule to the store, and repeats this every `pollMs`, because a store can lose data. */
 export async function runSchedule(parts: ScheduleOptions, signal: AbortSignal): Promise<void> {
   const { consumers, queues, config, clock, log, pollMs } = parts
   const updateSchedulers = schedulersIn(queues.queue<Tick>('ticks'), config)
@@ -138,7 +138,7 @@ export async function runSchedule(parts: ScheduleOptions, signal: AbortSignal): 
   }
 }
 
-/** Skips reports with a cron line, because they run at fixed times. */
+/** Requests a first run after a start. Skips reports with a cron line, because they run at fixed times. */
 async function requestFirstRuns({ config, queues }: ScheduleOptions): Promise<void> {
   for (const report of reportNames) {
     const { enabled, everyMs } = config.reports[report]

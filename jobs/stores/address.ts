@@ -1,4 +1,4 @@
-/** Parses the setting `queue`. Logs contain only `shown`, which has no password. */
+/** Parses the setting `queue`. The address without its password is `shown`, the only form that logs may contain. */
 import { attempt, SyncError } from '../../src/errors.ts'
 
 export interface ServerAddress {

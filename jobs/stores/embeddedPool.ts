@@ -15,16 +15,16 @@ import { MINUTE_MS } from '../../src/instant.ts'
 
 /** How often VACUUM runs. PGlite does not start it by itself, so its files would keep growing. */
 const MAINTENANCE_EVERY_MS = 30 * MINUTE_MS
-/** The default of `shared_buffers` needs four times as much memory. */
+/** Limits memory and disk space. The default of `shared_buffers` would need four times as much memory. */
 const SIZES = ['shared_buffers=16MB', 'min_wal_size=32MB', 'max_wal_size=64MB']
 const START_PARAMETERS = [...PGlite.defaultStartParams, ...SIZES.flatMap((size) => ['-c', size])]
 
-/** V8's optimizing compiler would need 500 MB. These flags must be set before V8 compiles PGlite. */
+/** Saves 500 MB that V8's optimizing compiler would use. These flags must be set before V8 compiles PGlite. */
 const BASELINE_COMPILER_ONLY = ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']
 
 export const PREPARED_STATEMENTS_MAX = 500
 
-/** Nothing reads BullMQ's events, so none are stored. */
+/** Replaces the function that stores BullMQ's events. No part of Tidemark reads them. */
 export const NO_EVENTS = `CREATE OR REPLACE FUNCTION publish_event(p_queue text, p_event text, p_data jsonb) RETURNS bigint
   LANGUAGE sql IMMUTABLE AS 'SELECT 0::bigint'`
 
@@ -57,7 +57,7 @@ async function createDatabase(directory: string): Promise<void> {
 }
 
 export class EmbeddedPool extends EventEmitter implements PgPool {
-  /** Without `keepAlive`, BullMQ would poll every 10 s. */
+  /** Without `keepAlive`, BullMQ would not rely on this pool's notifications and would poll every 10 s. */
   readonly options = { keepAlive: true }
   readonly #database: PGlite
   readonly #sessions = new Set<Session>()
@@ -182,7 +182,7 @@ class Session extends EventEmitter implements PgPoolClient {
     return this.#pool.run<Result>(text, values, this)
   }
 
-  /** Rolls back an open transaction, for which all other sessions would wait forever. */
+  /** Rolls back the session's open transaction. Otherwise all other sessions would wait for its end forever. */
   release(): void {
     this.removeAllListeners()
     this.#pool.leave(this).catch((error: unknown) => this.#pool.emit('error', error))

@@ -11,9 +11,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { MINUTE_MS } from '../../src/instant.ts'
 import { folderRefused, ownFileRefused, makeFolder } from '../../src/folders.ts'
 
-/** Free disk space that the store needs, because PGlite's write-ahead log grows by 16 MiB at a time. */
+/** The free disk space that the store needs to start. PGlite's write-ahead log grows by 16 MiB at a time. */
 const FREE_BYTES_MIN = 16 * 1_048_576
-/** A new job wakes its worker, so workers look for jobs only every 60 s. */
+/** Workers poll for new and lost jobs only every 60 s, because a new job wakes its worker. */
 const WORKER_OPTIONS = { drainDelay: 60, stalledInterval: MINUTE_MS }
 const FULL_DISK_CODES: readonly ErrorCode[] = ['QUEUE_UNFIT', 'UNEXPECTED']
 
@@ -36,7 +36,7 @@ async function openLocked(options: Opening): Promise<QueueStore> {
   const { directory, clock, prefix: schema } = options
   using opening = new DisposableStack()
   opening.use(lockDirectory(directory))
-  // PGlite's messages contain no passwords.
+  // The messages need no masking: PGlite has no passwords.
   const problems = new ProblemLog(options, (text) => text)
   const pool = await openPool({ directory, schema, clock, onError: problems.log })
   pool.on('error', problems.log)
@@ -77,7 +77,7 @@ async function isFull(directory: string): Promise<boolean> {
 
 const SQLITE_BUSY = 5
 
-/** Locks the directory, because two processes at once would lose jobs. */
+/** Locks the directory for this process, because two processes at once would lose jobs. Throws QUEUE_LOCKED. */
 export function lockDirectory(directory: string): Disposable {
   const folder = dirname(directory)
   try {
@@ -85,7 +85,7 @@ export function lockDirectory(directory: string): Disposable {
     return lockIn(directory)
   } catch (error) {
     const holder = `${directory}.holder`
-    // Errors without a path are from SQLite, which opens only the file `.lock`.
+    // An error without a path is from SQLite, and `.lock` is the only file that SQLite opens here.
     const own = (error as NodeJS.ErrnoException).path === holder ? holder : `${directory}.lock`
     throw existsSync(own) && mayWrite(folder) ? ownFileRefused(own, error) : folderRefused(folder, error)
   }
@@ -101,7 +101,7 @@ function lockIn(directory: string): Disposable {
   try {
     // A lock on a read-only file would not exclude other processes.
     accessSync(file, constants.W_OK)
-    // SQLite's journal inherits the permissions of the file.
+    // Must come before BEGIN: SQLite's journal gets the permissions that the lock file has when it is created.
     closeToOthers(file)
     lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
     writeFileSync(holder, `process ${process.pid}`)

@@ -6,7 +6,7 @@ import { prepareTables, sessionName, sqlBackend, sqlValues } from './sqlBackend.
 import { composeStore, type Opening, type QueueStore, refuseUnfit, type StoreFinding, versionFinding } from './store.ts'
 import { messageOf, ProblemLog, unfitError, unreachableError } from './problemLog.ts'
 
-/** The most sessions of one process. Workers and listeners use about ten of them all the time. */
+/** The limit of sessions of one process. Workers and listeners use about ten of them all the time. */
 const SESSIONS_MAX = 24
 const CONNECT_MS = 10_000
 /** Without keep-alive packets, a lost server would go unnoticed for hours. */
@@ -53,7 +53,7 @@ export async function openPostgresStore(address: ServerAddress, opening: Opening
 }
 
 function poolFor({ url }: ServerAddress, schema: string): Pool {
-  // An `options` parameter in the URL would override the pool's setting.
+  // Adds `search_path` to the URL, because an `options` parameter in the URL would override the pool's own setting.
   const address = new URL(url)
   const given = address.searchParams.get('options')
   address.searchParams.set('options', `${given === null ? '' : `${given} `}-c search_path=${schema}`)
@@ -65,7 +65,7 @@ function poolFor({ url }: ServerAddress, schema: string): Pool {
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: 'tidemark',
   })
-  // Each queue and each worker adds a listener.
+  // Each queue and each worker adds a listener. Without this call, Node would warn about a leak.
   return pool.setMaxListeners(0)
 }
 

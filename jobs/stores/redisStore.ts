@@ -12,7 +12,7 @@ const RECONNECT_MS_MAX = 2_000
 /** After this time, a call fails. Otherwise it would wait forever for a frozen server. */
 const ANSWER_MS = 15_000
 
-/** Limits how many completed and failed jobs a queue keeps, because they use the memory of Redis. */
+/** The number of completed jobs, and of failed jobs, that a queue keeps. Each job uses memory of Redis. */
 const ENDED_MAX = 1_000
 
 const SHARED = {
@@ -49,7 +49,7 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
     asking,
     waiting,
     problems,
-    // Only Redis has this limit, because BullMQ's PostgreSQL backend would deadlock with it.
+    // Only Redis has this limit. With this limit, BullMQ's PostgreSQL backend would deadlock.
     endedMax: ENDED_MAX,
     isConnected: () => asking.status === 'ready',
     values: redisValues(asking, opening.prefix),
@@ -61,13 +61,13 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
   })
 }
 
-/** Keeps only workers of one database, because Redis lists the workers of all its databases. */
+/** Returns a filter for workers of the connection's database. Redis lists the workers of all databases. */
 const isInDatabaseOf =
   ({ options }: Redis) =>
   ({ db }: Readonly<Record<string, string | undefined>>): boolean =>
     db === undefined || db === String(options.db ?? 0)
 
-/** The error events contain the reason of a failure, which `connect` does not throw. */
+/** Connects, or throws the reason from the last error event, because the error of `connect` itself lacks it. */
 async function connect(redis: Redis, address: ServerAddress): Promise<Redis> {
   let why: unknown
   const note = (error: unknown) => (why = error)
@@ -79,7 +79,7 @@ async function connect(redis: Redis, address: ServerAddress): Promise<Redis> {
     redis.disconnect()
     throw unreachableError(address, why ?? error)
   } finally {
-    // After a failure the listener stays, because ioredis prints errors that have no listener.
+    // After a failure, the listener stays: ioredis prints errors for which there is no listener.
     if (redis.status === 'ready') redis.off('error', note)
   }
 }
@@ -138,7 +138,7 @@ function memory(fields: ReadonlyMap<string, string>): readonly StoreFinding[] {
   return [{ state: 'warned', what: `its memory is full (maxmemory ${max} bytes): it takes no jobs`, cure }]
 }
 
-/** Only warns about lost data, because the warehouse can restore schedules and windows. */
+/** Warns if Redis can lose data in a restart. This is no failure: a worker can restore schedules and windows. */
 function persistence(fields: ReadonlyMap<string, string>, { save }: RedisFacts): StoreFinding {
   const aof = fields.get('aof_enabled')
   if (aof === '1') return { state: 'passed', what: 'keeps its data over a restart' }
@@ -165,7 +165,7 @@ const PROLONG = `if redis.call('PTTL', KEYS[1]) >= tonumber(ARGV[1]) then return
 redis.call('SET', KEYS[1], '', 'PX', ARGV[1])
 return 1`
 
-/** Scripts keep other processes from writing between a read and a write. */
+/** Stores values in Redis. Each script reads and writes in one step, so that no other process writes in between. */
 function redisValues(redis: Redis, prefix: string): SharedValues {
   const key = (name: string) => `${prefix}-shelf:${name}`
   const run = (script: string, name: string, ...values: (string | number)[]) =>

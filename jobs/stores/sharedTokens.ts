@@ -1,4 +1,4 @@
-/** Shares the token, its lease and pauses among processes. */
+/** Shares the token, its lease and pauses among processes through the queue store. */
 import { randomUUID } from 'node:crypto'
 import type { SharedPauses } from '../../src/client/limiter.ts'
 import type { StoredToken, TokenStore } from '../../src/client/tokens.ts'
@@ -12,24 +12,24 @@ export interface StoredValue {
   readonly remainingMs: number
 }
 
-/** Short texts that expire by the store's clock. */
+/** Short texts that several processes share. Each text expires after `ms` by the store's clock. */
 export interface SharedValues {
   read(name: string): Promise<StoredValue | undefined>
   write(name: string, text: string, ms: number): Promise<void>
-  /** Writes the value unless the name has one. Only one caller gets true. */
+  /** Stores the text if the name has no value. Returns true to only one of several callers. */
   claim(name: string, text: string, ms: number): Promise<boolean>
-  /** Returns false if the value is no longer `text`. */
+  /** Extends the time of the value `text` to `ms`. Returns false if the name has another value or none. */
   renew(name: string, text: string, ms: number): Promise<boolean>
   remove(name: string, text: string): Promise<void>
   /** Stores an empty value that expires after `ms`, unless the stored value already expires later. */
   prolong(name: string, ms: number): Promise<void>
 }
 
-/** A process whose event loop is blocked loses the lease after this time, because it cannot renew it. */
+/** The lease of a token request. A process whose event loop is blocked for longer loses the lease. */
 const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3
 const POLLS_PER_LEASE = 50
-/** How long no process sends credentials that the service has refused. */
+/** How long all processes wait before they send credentials again that the service has refused. */
 const REFUSAL_MS = 10 * MINUTE_MS
 
 const REFUSED = 'refused'
@@ -40,7 +40,7 @@ export interface LeaseRequest {
   readonly signal: AbortSignal
 }
 
-/** Runs `work` with the lease. `lost` aborts when another process has the lease. */
+/** Waits for the lease `name`, and runs `work` with it. Aborts `lost` if another process has taken the lease. */
 export async function withLease<T>(
   { values, clock }: Pick<SharedTokensOptions, 'values' | 'clock'>,
   { name, ms, signal }: LeaseRequest,
@@ -50,7 +50,7 @@ export async function withLease<T>(
   const claim = () => values.claim(name, holder, ms)
   while (!(await claim())) await clock.sleep((ms / POLLS_PER_LEASE) * (0.5 + clock.random()), signal)
   const losing = new AbortController()
-  // If the lease is gone from the store, for example after a restart of Redis, claims it again.
+  // Renews the lease. If the store has lost the lease, for example in a restart of Redis, claims it again.
   using _ = repeat(ms / RENEWALS_PER_LEASE, clock, async () => {
     if (!(await values.renew(name, holder, ms)) && !(await claim())) losing.abort()
   })
@@ -103,7 +103,7 @@ export function sharedTokens(options: SharedTokensOptions): TokenStore {
   }
 }
 
-/** Not validated after decryption, because only a process with the client secret can have encrypted it. */
+/** The content of a shared token. It is not validated: only a process with the client secret can have encrypted it. */
 type TokenContent = Pick<StoredToken, 'lifetimeMs' | 'scopes'> & { readonly accessToken: string }
 
 export function sharedPauses(values: SharedValues, identity: string): SharedPauses {

@@ -3,7 +3,7 @@ import type { BackendFactory, PgPool, RedisQueueBackend, PgQueryable } from 'bul
 import { PostgresConnection, PostgresQueueBackend, runMigrations } from 'bullmq'
 import type { StoredValue, SharedValues } from './sharedTokens.ts'
 
-/** The letters `tide` in ASCII. */
+/** The key of the lock for creating tables: the letters `tide` in ASCII. */
 const TABLES_LOCK = 0x74_69_64_65
 
 class SharedPool extends PostgresConnection {
@@ -21,7 +21,7 @@ export function sqlBackend(pool: PgPool, schema: string): BackendFactory<RedisQu
     const session = withBlockingConnection ? sessionName(name, worker) : blocking ? `${name}:qe` : undefined
     return new PostgresQueueBackend(new SharedPool(pool, schema), name, { ...options, connection: pool }, true, session)
   }) satisfies BackendFactory<PostgresQueueBackend>
-  // The calls that Tidemark uses exist on both backends.
+  // The types of the two backends differ, but both have every method that Tidemark calls.
   return backend as unknown as BackendFactory<RedisQueueBackend>
 }
 
@@ -32,7 +32,7 @@ export async function prepareTables(pool: PgPool, schema: string): Promise<void>
   try {
     await runMigrations(session, schema)
     await session.query('BEGIN')
-    // CREATE TABLE IF NOT EXISTS fails if two sessions run it at once.
+    // Takes a lock, because CREATE TABLE IF NOT EXISTS fails if two sessions run it at once.
     await session.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [TABLES_LOCK, schema])
     await session.query(VALUES_TABLE)
     await session.query('COMMIT')
@@ -45,7 +45,7 @@ export async function prepareTables(pool: PgPool, schema: string): Promise<void>
 }
 
 const TABLE = 'tidemark_shelf'
-/** Adds a time to the present. PostgreSQL's `now()` would be the start of the transaction. */
+/** Returns SQL for the current time plus milliseconds. `now()` would be the start of the transaction. */
 const fromNow = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`
 
 const VALUES_TABLE = `CREATE TABLE IF NOT EXISTS ${TABLE} (

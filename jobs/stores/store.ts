@@ -20,7 +20,7 @@ export interface OpenOptions {
   readonly directory: string
   readonly log?: Log | undefined
   readonly clock: Clock
-  /** Separates installations that share a server. */
+  /** Is part of the names in the store. Installations with different prefixes can share a server. */
   readonly prefix?: string | undefined
   readonly leaseMs?: number | undefined
   readonly telemetry?: Telemetry | undefined
@@ -43,7 +43,7 @@ interface StoreParts {
   readonly problems: ProblemLog
   readonly values: SharedValues
   readonly check: () => Promise<readonly StoreFinding[]>
-  /** `here` is the number of the queue's workers in this process. */
+  /** Counts the queue's workers in all processes. `here` is the number of its workers in this process. */
   readonly workersOf: (queue: Queue, here: number) => Promise<number>
   readonly release: () => Promise<void>
 }
@@ -51,14 +51,14 @@ interface StoreParts {
 const DAY_S = 24 * 3_600
 
 /**
- * A dead worker's job runs again within the sum of both times, unless a store sets a longer `stalledInterval`. A worker
- * whose event loop is blocked for more than half of `lockDuration` can lose its job.
+ * After the sum of both times, at most, another worker runs the job of a dead worker. A worker whose event loop is
+ * blocked for more than half of `lockDuration` can lose its job.
  */
 export const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
 const RETRY_OPTIONS = {
   runRetryDelay: 2_000,
-  // BullMQ fails a job when this many of its workers have died.
+  // BullMQ counts how often the worker of a job has died, and fails the job above this number.
   maxStalledCount: 1_000_000,
 }
 
@@ -110,7 +110,7 @@ export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, par
     // Without `force`, `close` would wait for a store that cannot be reached.
     const close = created.close.bind(created)
     created.close = (force = isConnected?.() === false) => close(force)
-    // Another process may already run the job.
+    // Cancels jobs whose locks were lost, because another process may already run them.
     created.on('lockRenewalFailed', (ids) => ids.forEach((id) => created.cancelJob(id, 'the lock of the job was lost')))
     const kept = created as Worker
     workers.add(kept)

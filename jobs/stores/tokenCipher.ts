@@ -11,7 +11,7 @@ const PURPOSE = 'tidemark shared token 1'
 
 export function tokenCipher({ identity, secret }: { readonly identity: string; readonly secret: Secret }) {
   const associated = Buffer.from(identity)
-  // Computed for each call, because the client secret can change while the process runs.
+  // Derived for each call, because the client secret can change while the process runs.
   const key = () => Buffer.from(hkdfSync('sha256', secret.reveal(), associated, PURPOSE, KEY_BYTES))
   return {
     encrypt(text: string): string {
@@ -34,6 +34,6 @@ export function tokenCipher({ identity, secret }: { readonly identity: string; r
   }
 }
 
-/** Names in the store contain this hash instead of the client's identity, because others can read the store. */
+/** Returns a hash that replaces the client's identity in the names of values, because others can read the store. */
 export const identityHash = (identity: string): string =>
   createHash('sha256').update(identity).digest('base64url').slice(0, 22)

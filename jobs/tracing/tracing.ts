@@ -1,4 +1,4 @@
-/** Sends OpenTelemetry traces. Spans contain no bodies, headers or messages. */
+/** Sends OpenTelemetry traces. To protect data and secrets, spans contain no bodies, headers or messages. */
 import type { Telemetry } from 'bullmq'
 import { asSyncError } from '../../src/errors.ts'
 import type { Log } from '../../src/log.ts'
