@@ -9,7 +9,7 @@ import { duration } from '../words.ts'
 import type { Pause } from '../warehouse/books/reportStates.ts'
 import type { AllSettings, ReportSettings } from './backend.ts'
 
-/** Returns an item that names the edited settings, but not their values, which may be secret. */
+/** Returns an item with the edited settings. It names them without their values, which may be secret. */
 export async function settingsAttention(editedKeys: () => Promise<readonly string[]>): Promise<Attention[]> {
   const keys = await editedKeys().catch((error: unknown) => [asSyncError(error).message])
   const why = `This worker still uses the settings of its start. Edited since: ${keys.join(', ')}`
@@ -29,7 +29,7 @@ export interface AttentionInput {
 }
 
 export function attentionOf({ standings, pauses, settings, nextTicks }: AttentionInput): Attention[] {
-  // All reports share the credentials, so a refusal stops every report.
+  // If the service has refused the credentials, all reports are paused, because they share the credentials.
   const refused = pauses.find(({ code }) => code === 'CREDENTIALS_REFUSED')
   const found = standings.flatMap((standing): Finding[] => {
     const { report, state } = standing
@@ -55,7 +55,7 @@ const isShared = (kind: Attention['kind']): kind is keyof typeof SHARED => kind 
 const causeOf = ({ report, kind, why, cure }: Finding): string =>
   isShared(kind) ? [kind, ...[why, cure].map((text) => renamed(text, report, '…'))].join('\n') : `${kind} ${report}`
 
-/** Replaces the name of the report, but not in permissions such as `budgets.read`. */
+/** Replaces the report's name in a text, but keeps permissions such as `budgets.read`. */
 const renamed = (text: string, report: ReportName, name: string): string =>
   text.replaceAll(new RegExp(`\\b${report}\\b(?!\\.\\w)`, 'g'), name)
 
@@ -83,7 +83,7 @@ interface Context {
   readonly settings: ReportSettings
 }
 
-/** The worst problem is first, because the page shows the items in this order. */
+/** A check for each kind of problem. The worst kind is first, because the page shows the items in this order. */
 const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Context) => Need | undefined>> = {
   paused: ({ report, state, not_running_because: because }, { pause }) => {
     if (state !== 'paused' && pause?.code !== 'CREDENTIALS_REFUSED') return undefined

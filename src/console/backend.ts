@@ -1,4 +1,4 @@
-/** The console's access to data. The owner reads the warehouse, and other workers read the published copy. */
+/** The console's access to data. In the owner's process it reads the warehouse, in other workers the published copy. */
 import type { ReportName } from '../../schema/index.ts'
 import type { OperationRequest, Reply, RunningRun } from '../operations/contract.ts'
 import type { Caller } from '../operations/engine.ts'
@@ -11,7 +11,7 @@ export interface Reader {
 
 export interface ConsoleBackend {
   readonly isOwner: boolean
-  /** Never throws: the reply to a failed operation contains `error`. */
+  /** Executes an operation. Never throws: the reply to a failed operation contains `error`. */
   answer(request: OperationRequest, caller: Caller): Promise<Reply>
   readonly books: Reader
   standings(): Promise<readonly Standing[]>

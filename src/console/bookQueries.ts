@@ -38,7 +38,7 @@ export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName,
 
 const MARKS_LISTED = 300
 
-/** Computes the marks after past runs, because Tidemark stores only the last mark. */
+/** Computes the report's mark after each of its last runs, because Tidemark stores only the last mark. */
 export function marksOver(books: Reader, report: ReportName, settleMs: number) {
   return books.rows<{ at: string; mark: string }>(`
     WITH ended AS (

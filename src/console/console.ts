@@ -20,12 +20,12 @@ import { addLiveRoute } from './live.ts'
 
 export interface ConsoleOptions extends ReadOptions {
   readonly host: string
-  /** If the port is 0, the system chooses a free port. */
+  /** The port to listen on. If it is 0, the system chooses a free port. */
   readonly port: number
-  /** If undefined, the console creates a token. */
+  /** The token for all actions. If undefined, the console creates a token. */
   readonly token?: Secret | undefined
   readonly viewToken?: Secret | undefined
-  /** Proxies that are trusted to name the client in `X-Forwarded-For`. Example: `['10.0.0.0/8']`. */
+  /** Addresses of proxies whose header `X-Forwarded-For` names the client. Example: `['10.0.0.0/8']`. */
   readonly proxies?: readonly string[]
   readonly version: string
   readonly log: Log
@@ -42,7 +42,7 @@ export interface Console extends AsyncDisposable {
 const BODY_BYTES_MAX = 16_384
 const REQUEST_MS_MAX = 10_000
 const REQUEST_CHECK_EVERY_MS = 1_000
-/** Limits one client address on routes without a login, such as `/login`. */
+/** The requests of one client address per minute on routes without a login, such as `/login`. */
 const OPEN_REQUESTS_A_MINUTE = 600
 
 /** Starts the server. Throws CONSOLE_PORT_TAKEN, or CONFIG_INVALID for an unusable address or token. */

@@ -29,7 +29,7 @@ export function answerFailures(app: FastifyInstance, log: Log): void {
   })
 }
 
-/** Does not throw the error, because the error handler of a plugin could catch it. */
+/** Sends an error as the response instead of throwing it, because a plugin's error handler could catch it. */
 export function sendFailure(reply: FastifyReply, { code, message, cure, data }: SyncError): FastifyReply {
   const seconds = data['retryAfterSeconds']
   if (typeof seconds === 'number') reply.header('Retry-After', seconds)

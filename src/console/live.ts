@@ -6,7 +6,7 @@ import type { ConsoleBackend } from './backend.ts'
 import { toRunningRun } from './outcomes.ts'
 
 const POLL_EVERY_MS = 400
-/** An idle stream sends a comment, so that proxies do not close the connection. */
+/** After this time without news, a stream sends a comment. Otherwise proxies would close the connection. */
 const KEEP_ALIVE_MS = 15_000
 const STREAMS_MAX = 50
 
@@ -46,7 +46,7 @@ export function addLiveRoute(app: FastifyInstance, { clock, backendOf, mayWatch 
       const nowMs = clock.monotonicMs()
       if (state === sent && nowMs - sentMs <= KEEP_ALIVE_MS) return
       if (!mayWatch(request)) raw.end()
-      // A slow client skips states while its buffer is full.
+      // A slow client skips states while its buffer is full. Unread states would otherwise use up memory.
       if (raw.writableEnded || raw.writableNeedDrain) return
       raw.write(state === sent ? ': still here\n\n' : `data: ${state}\n\n`)
       sent = state

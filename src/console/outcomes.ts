@@ -17,7 +17,7 @@ type Result = Partial<
 
 export const problemOf = ({ code, message, cure }: Problem): Problem => ({ code, message, cure })
 
-/** Returns the outcomes in an event or in the result of an operation. */
+/** Converts an event or the result of an operation to outcomes, which the page lists. */
 export function outcomesOf(answer: unknown): Outcome[] {
   const { outcome, retried = [], dismissed = [], paused = [], resumed = [], reset = [], what } = answer as Result
   return [

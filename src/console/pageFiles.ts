@@ -19,7 +19,7 @@ const LIBRARIES = {
 export async function addPageFiles(app: FastifyInstance): Promise<void> {
   await app.register(fastifyStatic, { root: PAGE, serve: false })
   const add = (url: string, file: string, { open }: { open: boolean }) =>
-    // Each file has its own limit, because one visit loads all files.
+    // Each file has its own rate limit, because one visit loads all files.
     app.get(url, { config: { open, rateLimit: {} } }, (_, reply) => {
       reply.header('Cache-Control', 'no-cache')
       return reply.sendFile(path.basename(file), path.dirname(file), { cacheControl: false })
@@ -57,7 +57,7 @@ export async function addHeaders(app: FastifyInstance): Promise<void> {
     },
     frameguard: { action: 'deny' },
     referrerPolicy: { policy: 'no-referrer' },
-    // Browsers ignore this header over plain HTTP, which the console uses.
+    // Leaves this header out: browsers ignore it over plain HTTP, which the console uses.
     strictTransportSecurity: false,
   })
   app.addHook('onRequest', async (_, reply) => {

@@ -1,4 +1,4 @@
-/** A console on loopback accepts only loopback names in the Host header. This prevents DNS rebinding by other sites. */
+/** Checks tokens and Host headers. A console on loopback accepts only loopback names, which prevents DNS rebinding. */
 import { SyncError } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 
@@ -9,7 +9,7 @@ export const isLoopback = (host: string): boolean =>
 
 type Tokens = Partial<Record<'token' | 'viewToken', Secret | undefined>>
 
-/** Throws CONFIG_INVALID for equal tokens and, if others can reach the console, for missing or short tokens. */
+/** Throws CONFIG_INVALID for equal tokens, or if others can reach the console and a token is missing or short. */
 export function checkTokens(host: string, { token, viewToken }: Tokens): void {
   if (token !== undefined && token.reveal() === viewToken?.reveal())
     throw new SyncError('CONFIG_INVALID', 'the two tokens of the console are equal, so every login could act', {
@@ -29,7 +29,7 @@ export function checkTokens(host: string, { token, viewToken }: Tokens): void {
   )
 }
 
-/** Accepts any name if the console is not on loopback, because its DNS name is unknown. */
+/** Checks a Host header. If the console is not on loopback, any name is valid, because its DNS name is unknown. */
 export function isOurName(header: string | undefined, host: string): boolean {
   if (!isLoopback(host)) return header !== undefined
   const name = /^(\[[0-9a-f:.]+\]|[^:@/\s]+)(?::\d{1,5})?$/i.exec(header ?? '')?.[1]?.toLowerCase()

@@ -1,4 +1,4 @@
-/** Checks access before a route runs. Reads the route's options, because several URLs can reach one route. */
+/** Checks access before a route runs. Uses the route's options, not its URL: several URLs can reach one route. */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { asSyncError, SyncError } from '../../errors.ts'
@@ -13,11 +13,11 @@ import { type Api, answers } from '../api/api.ts'
 declare module 'fastify' {
   interface FastifyContextConfig {
     readonly open?: boolean
-    /** The view token may also use this route, although its method is not GET. */
+    /** If true, requests with the view token may use this route, although its method is not GET. */
     readonly forViewers?: boolean
   }
   interface FastifyRequest {
-    /** The identifier of the login session. It is empty for programs that send a token. */
+    /** The identifier of the login session. It is empty if the request has a token instead of a session. */
     session: string
     mayAct: boolean
   }
@@ -32,7 +32,7 @@ export interface GateOptions {
   readonly countGuess: ReturnType<typeof guessCounter>
 }
 
-/** The page sends this header with each action. Forms and images on other sites cannot send it. */
+/** A header that each action requires. The page sends it, and forms and images on other sites cannot send it. */
 export const OWN_HEADER = 'x-tidemark-console'
 
 const READ_METHODS: readonly string[] = ['GET', 'HEAD']
@@ -48,7 +48,7 @@ export function guard(app: FastifyInstance, gate: GateOptions): void {
 }
 
 async function failureOf(gate: GateOptions, request: FastifyRequest): Promise<SyncError | 'login' | undefined> {
-  // Does not throw, because a plugin's error handler could send another response.
+  // Returns errors instead of throwing them, because a plugin's error handler could send another response.
   try {
     if (await hasAccess(gate, request)) return undefined
   } catch (thrown) {
@@ -90,13 +90,13 @@ async function checkToken(gate: GateOptions, request: FastifyRequest, guess: str
   throw new SyncError('CONSOLE_LIMITED', 'too many wrong tokens were sent', { cure, data: { retryAfterSeconds } })
 }
 
-/** Wrong tokens allowed per minute. A correct token is always accepted. */
+/** The wrong tokens per minute after which an address receives CONSOLE_LIMITED. A correct token is always accepted. */
 const GUESSES_PER_ADDRESS_MAX = 10
 const GUESSES_TOTAL_MAX = 100
 /** The number of addresses whose wrong tokens are counted. */
 const ADDRESSES_MAX = 10_000
 
-/** Returns a function that counts a wrong token and returns the seconds to wait, or 0. */
+/** Returns a function that counts a wrong token. It returns 0, or the seconds to wait after too many wrong tokens. */
 export function guessCounter(app: FastifyInstance): (request: FastifyRequest) => Promise<number> {
   const common = { timeWindow: MINUTE_MS, cache: ADDRESSES_MAX, allowList: [] }
   const limits = [
@@ -128,7 +128,7 @@ function checkOrigin({ headers }: FastifyRequest, isMachine: boolean): void {
   if (!isMachine && headers[OWN_HEADER] === undefined) throw refusedError(`it lacks the header ${OWN_HEADER}`)
 }
 
-/** Trusts `X-Forwarded-Host`, because pages of other sites cannot set this header. */
+/** Returns whether the console's page sent the request. Trusts `X-Forwarded-Host`: other sites cannot set it. */
 function isOurPage(origin: string, { host, 'x-forwarded-host': forwarded = '' }: FastifyRequest['headers']): boolean {
   const from = URL.canParse(origin) ? new URL(origin).host : ''
   const [asked] = String(forwarded).split(',')

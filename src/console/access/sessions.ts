@@ -1,4 +1,4 @@
-/** Login sessions in memory. Their identifiers are stored as hashes. */
+/** Login sessions, which are kept in memory. Only the hash of each session's identifier is stored. */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import { HOUR_MS } from '../../instant.ts'

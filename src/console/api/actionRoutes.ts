@@ -1,4 +1,4 @@
-/** Routes for actions such as sync and pause. An action can take hours, so the page polls. */
+/** Routes for actions such as sync and pause. An action can take hours, so the page polls for its result. */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { Report } from '../../../schema/index.ts'
@@ -136,7 +136,7 @@ function openErrands({ clock, log, backendOf }: ErrandOptions, signal: AbortSign
   }
   return {
     get: (id: string): Errand | undefined => errands.get(id),
-    /** Returns after at most `WAIT_MS_MAX`, so the errand may still be running. */
+    /** Starts an errand and waits for at most `WAIT_MS_MAX`. The returned errand may therefore still be running. */
     begin: async (request: OperationRequest): Promise<Errand> => {
       const [id, what, reports] = [randomUUID(), request.do, reportsOf(request)]
       const started_at = formatInstant(clock.now())

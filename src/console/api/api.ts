@@ -68,20 +68,19 @@ const answer = (description: string, schema: z.ZodType) => ({
   content: { 'application/json': { schema } },
 })
 
-/** Returns the options of a Fastify route. */
 export const answers = <Answer extends z.ZodType, Input extends RouteInput>(
   answer: Answer,
   summary: string,
   input?: Input,
 ) => ({ schema: { summary, ...(input as Input), response: { 200: answer } } })
 
-/** Allows `max` calls at a time. Further calls throw CONSOLE_LIMITED. */
+/** Returns a function that runs `work` for at most `max` requests at a time. Further calls throw CONSOLE_LIMITED. */
 export function limitedTo(max: number, what = 'requests are already open') {
   let open = 0
   return async <T>({ raw }: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
     if (open >= max) throw new SyncError('CONSOLE_LIMITED', `${max} ${what}`, { cure: 'Try again in a minute.' })
     const left = new AbortController()
-    // The client may already have disconnected.
+    // The `close` event does not occur again if the client has already disconnected.
     if (raw.destroyed) left.abort(clientLeft())
     raw.once('close', () => left.abort(clientLeft()))
     open += 1
@@ -98,6 +97,6 @@ interface RouteInput {
   readonly body?: z.ZodType
 }
 
-/** Returns, for example, `getApiRunsRun` for `GET /api/runs/:run`. */
+/** Returns the name of an operation in the OpenAPI document, such as `getApiRunsRun` for `GET /api/runs/:run`. */
 const operationId = (method: string, url: string): string =>
   `${method.toLowerCase()}${url.replaceAll(/[^a-z]+(\w)/gi, (_, first: string) => first.toUpperCase())}`

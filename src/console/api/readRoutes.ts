@@ -29,7 +29,7 @@ export interface ReadOptions {
   readonly clock: Clock
   readonly settings: AllSettings
   readonly requestsPerDay?: number | undefined
-  /** The backend changes when this process becomes the owner of the warehouse. */
+  /** Returns the current backend. It changes when this process becomes the owner of the warehouse. */
   readonly backendOf: () => ConsoleBackend
   readonly queues: Pick<JobQueues, 'queue' | 'depths' | 'nextTicks'>
   readonly runLogs: string
@@ -84,9 +84,9 @@ export function addReadRoutes(api: Api, options: ReadOptions): void {
 }
 
 const WAITS_MAX = 20
-/** Limits the copies that are kept open: each feed of `/api/changes` keeps one published copy. */
+/** The most clients of `/api/changes` at a time. Each of them keeps a published copy open. */
 const FEEDS_MAX = 4
-/** A client of `/api/changes` that reads nothing for this long is disconnected. */
+/** A client of `/api/changes` that reads no data for this time is disconnected, because it keeps a copy open. */
 const STALL_MS_MAX = 60_000
 
 function addWaitRoute(api: Api, { waitFor }: ReadOptions): void {
@@ -100,7 +100,7 @@ function addWaitRoute(api: Api, { waitFor }: ReadOptions): void {
   )
 }
 
-/** An error cuts off the response, because the status is already sent. */
+/** Streams the changes. A later error can only cut off the response, because the status is already sent. */
 function addChangesRoute(api: Api, { openChanges, clock }: ReadOptions): void {
   const limited = limitedTo(FEEDS_MAX)
   const summary = 'The rows that changed since a cursor, each once, and the next cursor'
@@ -155,7 +155,7 @@ async function attentionNow({ settings, backendOf, queues, clock }: ReadOptions,
   return attentionOf({ standings, pauses: await pauses(backendOf().books), settings, nextTicks: ticks })
 }
 
-/** Concurrent calls share one read. */
+/** Returns a function that calls `read`. Callers during a call get the result of this call. */
 function sharing<T>(read: () => Promise<T>): () => Promise<T> {
   let reading: Promise<T> | undefined
   return () => (reading ??= read().finally(() => (reading = undefined)))
@@ -215,13 +215,12 @@ async function readJobs(queues: Queues): Promise<Jobs> {
   return { depths: { ...depths }, jobs: jobs.flat() }
 }
 
-/** The page does not list scheduled runs, because each report always has one. */
+/** Returns whether a job is a scheduled run. The page does not list these jobs, because each report always has one. */
 const isSchedule = (queue: QueueName, state: Job['state']): boolean => queue === 'ticks' && state === 'delayed'
 
 async function jobsIn(queues: Queues, queue: QueueName, state: Job['state']): Promise<Job[]> {
   const types = state === 'waiting' ? (['waiting', 'prioritized'] as const) : ([state] as const)
   const jobs = await queues.queue(queue).getJobs([...types], 0, JOBS_MAX - 1)
-  // BullMQ returns undefined for a job that was removed meanwhile.
   return jobs
     .filter((job: (typeof jobs)[number] | undefined) => job !== undefined)
     .map((job) => ({

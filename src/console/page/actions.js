@@ -49,7 +49,7 @@ async function endOf(errand) {
   let now = errand
   while (now.state === 'running') {
     await sleep(POLL_EVERY_MS)
-    // The action continues in the worker, even if this request fails.
+    // A failed request does not end the action, which runs in the worker. The page asks again.
     try {
       now = await read(`/api/errands/${errand.id}`)
     } catch (error) {

@@ -128,7 +128,7 @@ export const needCard = ({ reports, kind, title, why, cure, action, urgent, next
   </article>
 `
 
-/** Example: `…, then run: tidemark resume events`. */
+/** Matches the end of a cure. Example: `…, then run: tidemark resume events`. */
 const RESUME_COMMAND = /\brun: (tidemark (?:resume|check)\b.*)$/is
 
 /** Adds "Press Resume" to `cure` if there is a Resume button. @param {string} cure @param {boolean} hasResumeButton */

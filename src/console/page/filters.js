@@ -13,7 +13,7 @@ export const filters = ({ view, query }, states) => html`
 
 /** @param {string} view */
 const choose = (view) => (/** @type {Event} */ event) => {
-  // Another filter may have changed the address since the view was drawn.
+  // Reads the address again, because another filter may have changed it since the view was drawn.
   const { query } = placeNow()
   query.delete('from')
   const { name, value } = /** @type {HTMLSelectElement} */ (event.target)

@@ -1,4 +1,4 @@
-/** Sets light or dark colours before the first paint. If the user has not chosen, the operating system decides. */
+/** Sets light or dark colours before the first paint. Default: the setting of the operating system. */
 {
   const chosen = localStorage.getItem('theme')
   const prefersDark = matchMedia('(prefers-color-scheme: dark)').matches

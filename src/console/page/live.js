@@ -23,7 +23,7 @@ export function watchLive({ onState, onConnection }) {
     source?.addEventListener('open', () => onConnection(true))
     source?.addEventListener('error', ({ target }) => {
       onConnection(false)
-      // After a lost connection the browser reconnects by itself, but not after an error response.
+      // The browser reconnects by itself after a lost connection, but not after an error response.
       if (target === source && source?.readyState === EventSource.CLOSED) cancelReconnect = after(RECONNECT_MS, watch)
     })
     source?.addEventListener('message', ({ data }) => {

@@ -27,7 +27,7 @@ import { change, placeNow, state } from './state.js'
 
 const REFRESH_EVERY_MS = 10_000
 
-/** An address with a name, such as `runs/ID`, has the key `runs/`. */
+/** The views by address. The view of an address with a name, such as `runs/ID`, has the key `runs/`. */
 const VIEWS = new Map(
   Object.entries(
     /** @type {Record<string, View>} */ ({ runs, rejected, backfills, explorer, 'runs/': run, 'reports/': report }),
@@ -40,7 +40,7 @@ const viewOf = ({ view, name }) => VIEWS.get(name === '' ? view : `${view}/`) ??
 /** @param {Place} place */
 const spotOf = ({ view, name }) => `${view}/${name}`
 
-// Requests are numbered, because responses can arrive in another order.
+// Responses can arrive in another order. Those that are older than the drawn one are ignored.
 let newestRequest = 0
 let drawnRequest = 0
 let opened = { request: 0, focused: /** @type {Element | null} */ (null) }
@@ -70,7 +70,7 @@ async function load({ keepsSelection = false } = {}) {
   const { hash } = location
   const view = viewOf(place)
   const drawView = await answerOf(view, place)
-  // A redraw would replace a pressed element, and its click would be lost.
+  // Waits until no element is pressed. A redraw would replace the pressed element, and its click would be lost.
   await released()
   const isOutdated = request < opened.request || request < drawnRequest
   const isOpening = drawnRequest < opened.request
@@ -127,7 +127,7 @@ const root = byId('page')
 function draw() {
   const { activeElement: focused } = document
   render(frame(), root)
-  // Without a focus, the keyboard would start at the top of the page.
+  // If the redraw removed the focused element, the keyboard would start at the top of the page.
   if (focused !== null && !focused.isConnected) focusTitle()
 }
 
@@ -144,7 +144,7 @@ watchLive({
     void released().then(() => hasSelection() || draw())
   },
 })
-// After an error, the page shows all buttons. The server checks each action anyway.
+// Hides the buttons of viewers. After an error, the page shows all buttons: the server checks each action anyway.
 void read('/api/session')
   .then(({ may_act: mayAct }) => change({ mayAct }))
   .catch(() => undefined)

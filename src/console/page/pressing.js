@@ -1,7 +1,7 @@
 /** Delays redraws while the user presses an element: if a redraw replaced the element, its click would be lost. */
 import { after } from './clock.js'
 
-/** A release outside the window may fire no event, so a press ends after this time. */
+/** The longest press. After a release outside the window, no event may follow, so redraws continue after this time. */
 const PRESS_MS_MAX = 3_000
 const TAP_MS_MAX = 400
 
@@ -32,10 +32,10 @@ const endIn = (ms) => cancelTimer !== undefined && hold(ms)
 
 const CAPTURE = { capture: true }
 addEventListener('pointerdown', () => hold(PRESS_MS_MAX), CAPTURE)
-// Only the space bar clicks when it is released. Other keys click when they are pressed.
+// Only the space bar clicks on release. Other keys click on `keydown`, so redraws need not wait.
 addEventListener('keydown', ({ key, repeat }) => key === ' ' && !repeat && hold(PRESS_MS_MAX), CAPTURE)
-// A mouse clicks on release. A tap clicks a few milliseconds later.
+// A mouse clicks on release. A tap clicks a few milliseconds after its release, so redraws wait longer.
 addEventListener('pointerup', ({ pointerType }) => endIn(pointerType === 'mouse' ? 0 : TAP_MS_MAX), CAPTURE)
 for (const end of ['keyup', 'click', 'pointercancel']) addEventListener(end, () => endIn(0), CAPTURE)
-// Elements lose the focus during a press, so only the window's `blur` ends the press.
+// Elements lose the focus during a press, so only the window's own `blur` ends the wait.
 addEventListener('blur', ({ target }) => target === window && release(), CAPTURE)

@@ -14,13 +14,13 @@
     document.head.append(refresh)
   }
   const stop = new AbortController()
-  // The error event of an element does not bubble, so the listener uses the capture phase.
+  // Uses the capture phase, because the error event of an element does not bubble to the window.
   addEventListener(
     'error',
     ({ target }) => {
       if (!(target instanceof HTMLElement)) return
       stop.abort()
-      // While the page is still loading, the element for the message may not exist yet.
+      // Waits for the document if the page is still loading: the element for the message may not exist yet.
       if (document.readyState === 'loading') addEventListener('DOMContentLoaded', reopen)
       else reopen()
     },

@@ -1,4 +1,4 @@
-/** Draws the periods that were read completely, and the gaps. */
+/** Draws a line for each currency or entity of a report: the periods that were read completely, and the gaps. */
 import { nowMs } from './clock.js'
 import { counted, millis, moment } from './format.js'
 import { html } from './html.js'
@@ -8,7 +8,7 @@ import { html } from './html.js'
 
 const WIDTH = 1_000
 const HEIGHT = 26
-/** In SVG units. Without a minimum, short gaps would be invisible. */
+/** The minimal width of a period in SVG units. Without it, short gaps would be invisible. */
 const SPAN_WIDTH_MIN = 3
 const SPANS_LISTED = 12
 
