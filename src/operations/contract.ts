@@ -1,4 +1,4 @@
-/** Schemas of messages about operations. The sender may run another version, so the receiver checks each message. */
+/** Schemas of messages about operations. The receiver checks each message: the sender may run another version. */
 import { z } from 'zod'
 import { Report as report } from '../../schema/index.ts'
 import { chosenTypes } from '../../schema/values.ts'
@@ -30,7 +30,7 @@ export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('reconcile'), reports, allowMassDelete: z.boolean() }),
   z.strictObject({ do: z.literal('backfill'), backfills }),
   z.strictObject({ do: z.literal('pause'), reports }),
-  // `onlyRefused` ends only the pauses that followed a refusal by the service.
+  // `onlyRefused` ends only the pauses after a refusal by the service, not pauses by an operator.
   z.strictObject({ do: z.literal('resume'), reports, onlyRefused: z.boolean().optional() }),
   z.strictObject({ do: z.literal('cancel'), id: z.string() }),
   z.strictObject({ do: z.literal('retry-rejected'), reports }),
@@ -46,7 +46,7 @@ export const OperationRequest = z.discriminatedUnion('do', [
   ...ActingRequest.options,
   z.strictObject({ do: z.literal('plan-backfill'), backfills }),
   z.strictObject({ do: z.literal('status') }),
-  // `activity` does not read the warehouse, which may be busy with a load.
+  // `activity` lists runs and queues without reading the warehouse, which a load may keep busy.
   z.strictObject({ do: z.literal('activity') }),
 ])
 export type OperationRequest = z.infer<typeof OperationRequest>
@@ -94,7 +94,7 @@ export type OperationEvent = z.infer<typeof OperationEvent>
 
 const Publication = z.object({
   published: z.object({ path: z.string(), replaced: z.boolean() }).optional(),
-  /** The operation succeeds even if publishing fails, because the rows are already in the warehouse. */
+  /** Why publishing failed. The operation still succeeds, because the rows are already in the warehouse. */
   publishError: named<Problem>(Problem).optional(),
 })
 export interface Publication extends z.infer<typeof Publication> {}
@@ -107,7 +107,7 @@ const RunningRun = z.object({ runId: z.string(), report, kind, startedAt: instan
 export type RunningRun = z.infer<typeof RunningRun>
 
 const WaitingRun = z.object({
-  /** The identifier that `cancel` expects. */
+  /** The identifier to pass to `cancel`. */
   id: z.string(),
   report: z.string(),
   kind,

@@ -1,4 +1,4 @@
-/** An `Engine` starts the runs of an operation, in a worker or in a command. */
+/** Starts the runs of an operation. Workers and commands have different engines. */
 import type { ReportName } from '../../schema/index.ts'
 import type { BackfillRequest } from '../sync/backfill/backfillRequest.ts'
 import type { SharedContext } from '../sync/context.ts'
@@ -6,10 +6,10 @@ import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import type { OperationEvent } from './contract.ts'
 
 export interface Caller {
-  /** Examples: `console`, or the user and the machine of a command, such as `ada@etl-1`. */
+  /** Who requests the operation: `console`, or the user and the machine of a command, such as `ada@etl-1`. */
   readonly by: string
   readonly onEvent: (event: OperationEvent) => void
-  /** Aborts when the caller stops waiting. Runs in a worker continue. */
+  /** Aborts when the caller stops waiting. Runs that a worker executes continue. */
   readonly signal: AbortSignal
 }
 
@@ -25,13 +25,13 @@ export interface EndedRun {
 
 export interface Engine {
   readonly context: SharedContext
-  /** Also sends each outcome to the caller, as soon as the run has ended. */
+  /** Executes runs and returns their outcomes. Also passes each outcome to the caller as soon as its run has ended. */
   run(request: RunRequest, caller: Caller): Promise<readonly EndedRun[]>
   publish(): Promise<{ readonly path: string; readonly replaced: boolean }>
-  /** Only a worker can cancel runs. Returns what was stopped, such as `a run`. */
+  /** Cancels a run and returns what was stopped, such as `a run`. Undefined in a command, which cannot cancel runs. */
   cancel?(id: string): Promise<string | undefined>
   cancelledBefore?(id: string): string | undefined
-  /** Starts runs after a resume or a reset. A command leaves them to the next sync. */
+  /** Starts runs after a resume or a reset. Undefined in a command, which leaves these runs to the next sync. */
   restart?(reports: readonly ReportName[]): Promise<void>
   inTurn<T>(work: () => Promise<T>): Promise<T>
 }

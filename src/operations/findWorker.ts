@@ -6,7 +6,7 @@ import type { Caller } from './engine.ts'
 import { answersAt, askSocket, socketPathOf } from './socket.ts'
 
 export interface WorkerConnection extends AsyncDisposable {
-  /** Throws the operation's error, or WORKER_LOST. */
+  /** Returns the answer to a request. Throws the operation's error, or WORKER_LOST if the worker does not reply. */
   ask<R extends OperationRequest>(request: R, caller: Caller): Promise<AnswerOf<R['do']>>
 }
 

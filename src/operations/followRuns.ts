@@ -1,4 +1,4 @@
-/** Requests runs and waits until they end. Ignores runs that began before the request: they may miss new rows. */
+/** Requests runs and waits until they end. Runs that began before the request do not count: they may miss new rows. */
 import type { RunKind, Runs } from '../../jobs/runs/runs.ts'
 import type { JobQueues } from '../../jobs/queue/jobQueues.ts'
 import type { ReportName } from '../../schema/index.ts'
@@ -23,7 +23,7 @@ export async function followRuns(reports: readonly ReportName[], options: Follow
   const { signal } = caller
   const ended = new Map<ReportName, EndedRun>()
   const all = Promise.withResolvers<void>()
-  // Without this handler, Node could report an unhandled rejection after an early abort.
+  // If `signal` aborts before `Promise.race` begins, Node would report an unhandled rejection without this handler.
   all.promise.catch(() => undefined)
   await runs.others?.refresh()
   const before = runs.begun
@@ -52,7 +52,7 @@ export async function followRuns(reports: readonly ReportName[], options: Follow
   return reports.flatMap((report) => ended.get(report) ?? [])
 }
 
-/** Requests missing runs again, because the queue can lose jobs. */
+/** Watches the requested runs until `signal` aborts. If the queue loses a run, requests the run again. */
 async function reRequest(
   { clock, queues, kind, ask }: FollowOptions,
   missing: () => readonly ReportName[],

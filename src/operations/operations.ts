@@ -15,7 +15,7 @@ type Operation<Name extends ActingRequest['do']> = (
   caller: Caller,
 ) => Promise<AnswerOf<Name>>
 
-/** Records the operation in `tidemark.orders`, executes it and publishes. */
+/** Records the operation in `tidemark.orders`, executes it and publishes the changed rows. */
 export async function carryOut<R extends ActingRequest>(
   engine: Engine,
   request: R,
@@ -77,7 +77,7 @@ const pause: Operation<'pause'> = async (engine, { reports }) => {
   return { paused: reports }
 }
 
-/** Starts the resumed reports at once, so that the operator sees the effect. */
+/** Resumes reports. A worker starts their runs at once, so that the operator sees the effect. */
 const resume: Operation<'resume'> = async (engine, { reports: named, onlyRefused = false }) => {
   const { warehouse, client } = engine.context
   const resumed = await warehouse.resume(named, { onlyRefused })
@@ -100,7 +100,7 @@ const cancel: Operation<'cancel'> = async (engine, { id }) => {
   })
 }
 
-/** Loads rejected rows again. Only one caller at a time can do so. */
+/** Loads rejected rows again, one caller after another: two callers could load the same rows twice. */
 const retry: Operation<'retry-rejected'> = (engine, { reports }, { signal }) =>
   engine.inTurn(async () => {
     const retried: RetriedReport[] = []
@@ -116,7 +116,7 @@ const dismiss: Operation<'dismiss-rejected'> = async (engine, { reports, keys })
   return { dismissed }
 }
 
-/** Cancels backfills, which could load rows that were read before the reset. */
+/** Resets reports. Cancels their backfills first, which could load rows that were read before the reset. */
 const reset: Operation<'reset'> = async (engine, { reports, empty = false }) => {
   const { warehouse, clock, client, settings } = engine.context
   const answer: AnswerOf<'reset'>['reset'] = []
@@ -137,7 +137,7 @@ const retype: Operation<'retype'> = async (engine, { column, type }) => {
   return { retyped }
 }
 
-/** Returns an error instead of throwing: the rows are already in the warehouse. */
+/** Publishes. Returns an error instead of throwing it, because the rows are already in the warehouse. */
 async function publish(engine: Engine): Promise<Publication> {
   try {
     return { published: await engine.publish() }

@@ -11,7 +11,7 @@ export type Place = 'worker' | 'here'
 export type PerformEvent = OperationEvent | { readonly place: Place }
 
 export interface PerformOptions {
-  /** If a worker executes the operation, aborting only ends the wait for its answer. */
+  /** Stops the operation. If a worker executes the operation, only ends the wait, and the operation continues. */
   readonly signal: AbortSignal
   readonly onEvent: (event: PerformEvent) => void
 }
@@ -27,7 +27,7 @@ export async function perform<R extends ActingRequest>(
   onEvent({ place: worker === undefined ? 'here' : 'worker' })
   const caller = { by: `${userInfo().username}@${hostname()}`, onEvent, signal }
   if (worker !== undefined) return await worker.ask(request, caller)
-  // These modules load slowly.
+  // Imported only when needed, because these modules load slowly.
   const [{ performHere }, { openSurroundings }] = await Promise.all([
     import('./performHere.ts'),
     import('./surroundings.ts'),

@@ -17,7 +17,7 @@ import type { Surroundings } from './surroundings.ts'
 
 const WINDOWS_AT_ONCE = 4
 
-/** Throws CANCELLED after an abort, because results could be missing. */
+/** Executes an operation and returns its answer. Throws CANCELLED after an abort, because results could be missing. */
 export async function performHere<R extends ActingRequest>(
   request: R,
   caller: Caller,
@@ -52,7 +52,7 @@ async function runHere(
   if (request.kind === 'incremental') {
     const outcomes = await syncAll(context, request.reports)
     signal.throwIfAborted()
-    // `syncAll` does not call `onOutcome` for reports that are off or paused.
+    // Reports that are off or paused have no run, so `syncAll` has not passed their outcomes to `onOutcome`.
     for (const outcome of outcomes) if (outcome.runId === undefined) onOutcome(outcome)
     return outcomes.map((outcome) => ({ outcome }))
   }

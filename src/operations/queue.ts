@@ -8,7 +8,7 @@ import type { Caller } from './engine.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
 const REQUESTS_AT_ONCE = 200
-/** Each new event rewrites the whole list, so the list has a limit. */
+/** The most events that are stored for a request. Each event rewrites the whole list, so a long list would be slow. */
 const EVENTS_MAX = 500
 
 export function consumeRequests(consumers: JobConsumers, operations: Pick<WorkerOperations, 'answer'>): void {
@@ -25,7 +25,7 @@ export function consumeRequests(consumers: JobConsumers, operations: Pick<Worker
       }
       const reply = await operations.answer(data.request, { by: data.by, onEvent, signal })
       await written
-      // If this worker is stopping, the error puts the job back into the queue for the next owner.
+      // If this worker is stopping, throws, so that the job returns to the queue for the next owner.
       signal.throwIfAborted()
       return reply
     },
@@ -45,7 +45,7 @@ export async function askQueue(
   let seen = 0
   for (;;) {
     await clock.sleep(POLL_EVERY_MS, signal)
-    // In the other order, the job could end between the two reads, and `job` would have no result.
+    // Reads the state first. A job that ends between the two reads then appears in the next poll, with its result.
     const state = await queue.getJobState(id)
     const job = await queue.getJob(id)
     if (job === undefined) throw workerLost('has lost the request with its queue')

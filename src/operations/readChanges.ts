@@ -36,13 +36,13 @@ export interface Changes extends AsyncDisposable {
   readonly writeParquet: (file: string) => Promise<number>
 }
 
-/** Opens a snapshot of the copy. Throws USAGE_INVALID, CURSOR_EXPIRED or WAREHOUSE_MISSING. */
+/** Opens a snapshot of the published copy. Throws USAGE_INVALID, CURSOR_EXPIRED or WAREHOUSE_MISSING. */
 export async function openChanges(config: Config, request: ChangesRequest, signal: AbortSignal): Promise<Changes> {
   const reports = [...new Set(request.reports)]
   await using opening = new AsyncDisposableStack()
   const copy = opening.use(await openPublished(config))
   opening.use(onAbort(signal, () => copy.interrupt()))
-  // A lake can change while it is open, but a transaction reads one snapshot.
+  // A lake can change between two reads, so a transaction makes all reads see one snapshot.
   await copy.run('BEGIN')
   const cursor = await currentCursor(copy)
   const since = request.since === 'now' ? cursor : parseCursor(request.since)

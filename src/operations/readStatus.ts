@@ -7,7 +7,7 @@ import { openNewest } from '../wiring/published.ts'
 import type { AnswerOf } from './contract.ts'
 import { findWorker } from './findWorker.ts'
 
-/** If a busy worker does not answer within this time, the published copy is read. */
+/** The time to wait for a worker's answer. If a busy worker takes longer, the published copy is read instead. */
 const WORKER_MS_MAX = 5_000
 
 /** The state that a worker returns, with its runs and queues. */
@@ -16,7 +16,7 @@ export interface WorkerStatus extends AnswerOf<'status'> {
   readonly path: string
 }
 
-/** The state of each report. `from` is null if there is no warehouse yet. */
+/** The state of each report, and where it was read. `from` is null if there is no warehouse yet. */
 export type Status =
   | WorkerStatus
   | ({ readonly from: 'warehouse' | 'published'; readonly path: string } & Pick<WorkerStatus, 'standings' | 'upkeep'>)

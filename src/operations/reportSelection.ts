@@ -4,7 +4,7 @@ import type { Config, OffReason, ReportConfig } from '../config/config.ts'
 import { reportHint } from '../config/suggest.ts'
 import { SyncError } from '../errors.ts'
 
-/** Throws CONFIG_INVALID if a named report is disabled. */
+/** Returns the enabled reports of a request. Throws REPORT_UNKNOWN, or CONFIG_INVALID if a named report is disabled. */
 export function selectReports(
   names: readonly string[],
   { reports }: Pick<Config, 'reports'>,
@@ -18,11 +18,11 @@ export function selectReports(
   return selected
 }
 
-/** Returns false for audit reports, which have no windows to compare. */
+/** Returns whether `reconcile` and `verify` can compare the report. Audit reports have no windows to compare. */
 export const isComparable = ({ name, enabled }: ReportConfig): boolean =>
   enabled && reportOf(name).perRecord === undefined
 
-/** Returns the named reports. Without names, `otherwise` selects the reports. Throws REPORT_UNKNOWN. */
+/** Returns the named reports or, if `names` is empty, the reports that `otherwise` accepts. Throws REPORT_UNKNOWN. */
 export function namedReports(names: readonly string[], otherwise: (report: ReportName) => boolean = () => true) {
   const unknown = names.find((name) => !isReportName(name))
   if (unknown === undefined) return reportNames.filter(names.length === 0 ? otherwise : (name) => names.includes(name))

@@ -16,10 +16,10 @@ import { notUnderstood, OperationEvent, problemOf, Reply, SentRequest, workerLos
 import type { Caller } from './engine.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
-/** The path of a socket can have at most 104 bytes (macOS) or 108 bytes (Linux), including the final zero byte. */
+/** Operating systems limit a socket's path to 104 bytes (macOS) or 108 bytes (Linux), including the final zero byte. */
 const PATH_BYTES_MAX = 103
 
-/** Returns a path next to the warehouse or, if this path is too long, in the temporary folder. */
+/** Returns the socket's path. It is in the temporary folder if a path next to the warehouse is too long. */
 export function socketPathOf(warehouse: string): string {
   const beside = path.join(`${warehouse}.control`, 'socket')
   if (Buffer.byteLength(beside) <= PATH_BYTES_MAX) return beside
@@ -27,7 +27,7 @@ export function socketPathOf(warehouse: string): string {
   return path.join(tmpdir(), `tidemark-${name}`, 'socket')
 }
 
-/** Throws WAREHOUSE_MISSING if another user could replace the socket. */
+/** Makes a folder that only this user can open. Throws WAREHOUSE_MISSING if another user could replace the socket. */
 function makeSocketFolder(folder: string): void {
   makePrivateFolder(folder)
   if (isPrivateFolder(folder)) return
@@ -39,7 +39,7 @@ function makeSocketFolder(folder: string): void {
 
 type Answerer = Pick<WorkerOperations, 'answer'>
 
-/** Listens until the result is disposed. Replaces the socket of a dead process. */
+/** Receives operations at the socket until the result is disposed. Replaces the socket of a dead process. */
 export async function listenAt(socketPath: string, operations: Answerer): Promise<AsyncDisposable> {
   const folder = path.dirname(socketPath)
   makeSocketFolder(folder)
@@ -54,7 +54,7 @@ export async function listenAt(socketPath: string, operations: Answerer): Promis
   return {
     [Symbol.asyncDispose]: async () => {
       const closed = new Promise((resolve) => server.close(resolve))
-      // A caller that does not read its reply would keep the server open.
+      // Closes open connections. Otherwise `close` would wait for a caller that does not read its reply.
       server.closeAllConnections()
       await closed
       await rm(folder, { recursive: true, force: true })

@@ -17,7 +17,7 @@ export interface Host {
   readonly config: Config
   readonly clock: Clock
   readonly env: NodeJS.ProcessEnv
-  /** `keep` stores lines for `tidemark logs`. */
+  /** Opens the log. Its lines must be passed to `keep`, which stores them for `tidemark logs`. */
   readonly openLog: (keep: LogOptions['keep']) => GuardedLog
 }
 
@@ -31,7 +31,7 @@ export interface Surroundings extends AsyncDisposable {
 export async function openSurroundings({ config, clock, env, openLog }: Host): Promise<Surroundings> {
   await using opening = new AsyncDisposableStack()
   const runLogs = openRunLogs(runLogsOf(config.warehouse), clock)
-  // Without a worker, this process must delete old log files.
+  // Deletes old log files. Without a worker, no other process would delete them.
   opening.defer(async () => {
     if (runLogs.needsTrim()) await runLogs.trim(minusMs(clock.now(), config.historyMs))
   })

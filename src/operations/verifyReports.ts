@@ -19,16 +19,16 @@ import type { PlanOptions } from './planBackfills.ts'
 
 export interface VerifyRequest {
   readonly reports: readonly ReportName[]
-  /** If undefined, the report's configured start. */
+  /** The start of the compared window. Undefined for the report's configured start. */
   readonly from: Instant | undefined
-  /** If undefined, the report's mark. */
+  /** The end of the compared window. Undefined for the report's mark. */
   readonly to: Instant | undefined
 }
 
 /** What `verify` found in one report. */
 export interface VerifiedReport {
   readonly report: ReportName
-  /** One comparison per currency, or a single one for a report without currencies. */
+  /** One comparison for each currency. A report without currencies has a single comparison. */
   readonly scopes: readonly ScopeComparison[]
   readonly error?: SyncError
 }
@@ -76,7 +76,7 @@ async function openScratch({ published, limits, lake }: Config, folder: string):
   {
     await using made = await Warehouse.open(settings)
     await attach(made)
-    // Each warehouse has a random prefix for numbers that are staged as text. Both must have the same prefix.
+    // Numbers are stored as text with a random prefix. Without the same prefix, equal numbers would differ.
     await made.rows(`
       UPDATE tidemark.settings SET value = h.value FROM ${READER_COPY}.tidemark.settings h WHERE h.name = settings.name`)
   }

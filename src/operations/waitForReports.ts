@@ -12,7 +12,7 @@ import { openPublished } from '../wiring/published.ts'
 
 const LOOK_EVERY_MS = 2_000
 
-/** Rows must be published up to `until`, or up to `freshMs` milliseconds ago. */
+/** The time up to which rows must be published: `until`, or `freshMs` milliseconds before now. */
 export type WaitGoal = { readonly until: Instant } | { readonly freshMs: number }
 
 export interface WaitRequest {
@@ -37,7 +37,7 @@ export function waitRequestOf({ report, until, fresh, timeout }: z.infer<typeof 
   return { reports: [report].flat(), goal, timeoutMs: Math.min(parseDuration(timeout) ?? 0, QUERY_MS_MAX) }
 }
 
-/** Throws USAGE_INVALID unless exactly one of `until` and `freshMs` is set. */
+/** Returns the goal of a wait. Throws USAGE_INVALID unless exactly one of `until` and `freshMs` is set. */
 export function waitGoalOf(until: Instant | undefined, freshMs: number | undefined): WaitGoal {
   if (until !== undefined && freshMs === undefined) return { until }
   if (freshMs !== undefined && until === undefined) return { freshMs }
@@ -57,7 +57,7 @@ export const Readiness = z.object({
 })
 export type Readiness = z.infer<typeof Readiness>
 
-/** Waits up to `timeoutMs`. Returns earlier if all reports are complete or one is blocked. */
+/** Waits until all reports are complete, a report is blocked, or `timeoutMs` has passed. */
 export async function waitForReports(
   config: Config,
   { reports, goal, timeoutMs }: WaitRequest,
@@ -89,7 +89,7 @@ export function readinessOf(standing: Standing, until: Instant): Readiness {
   return { report, mark, state: isBlocked ? 'blocked' : 'late', reason: more ? `${missing}; ${more}` : missing }
 }
 
-/** Compares times as text, because all of them have the same format and length. */
+/** Returns what is missing up to `until`. All times have the same format, so they are compared as text. */
 function missingBefore({ mark, coverage }: Standing, until: string): string | undefined {
   if (mark === null) return 'it was never read to its end'
   if (mark < until) return `it is complete only up to ${mark}`

@@ -29,7 +29,7 @@ export interface WorkerOperationsOptions {
 }
 
 export interface WorkerOperations {
-  /** Never rejects: the reply to a failed operation contains `error`. */
+  /** Executes an operation. Never rejects: the reply to a failed operation contains `error`. */
   answer(request: OperationRequest, caller: Caller): Promise<Reply>
   close(): void
 }
@@ -65,7 +65,7 @@ function workerEngine({ context, queues, runs, housekeeping }: WorkerOperationsO
   const { warehouse, clock, settings } = context
   const startOf = (report: ReportName) => settings.reports[report].start
   const withBackfillJobs = openBackfillNames({ books: warehouse.backfills, queues, clock, startOf })
-  /** Remembered so that a second request to cancel the same run succeeds too. */
+  /** The last cancelled runs. A second request to cancel one of them also succeeds. */
   const cancelledRuns: { readonly id: string; readonly what: string }[] = []
   const startNow = (report: ReportName) => queues.addIncrementalNow(report)
   return {
@@ -83,7 +83,7 @@ function workerEngine({ context, queues, runs, housekeeping }: WorkerOperationsO
             if (job !== undefined) await queues.addBackfill(job)
           }),
         )
-      // Audit reports run last, because they depend on the rows of other reports.
+      // Audit reports run last, because they read the entries of rows that the other reports load.
       const first = request.reports.filter((report) => !isPerRecord(report))
       const ended = await follow(first, startNow)
       return [...ended, ...(await follow(request.reports.filter(isPerRecord), startNow))]
@@ -134,7 +134,7 @@ export async function waitingRuns(queues: Pick<JobQueues, 'waiting'>): Promise<W
   return (await Promise.all(RUN_KINDS.map(ofKind))).flat()
 }
 
-/** Removes a waiting run from its queue. Commands that wait for the run receive CANCELLED. */
+/** Removes a waiting run from its queue. Callers that wait for this run receive CANCELLED. */
 export async function cancelWaiting(
   { queues, runs }: { readonly queues: Pick<JobQueues, 'waiting'>; readonly runs: Pick<Runs, 'neverBegins'> },
   id: string,

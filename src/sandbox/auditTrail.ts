@@ -1,4 +1,4 @@
-/** Generates audit entries. Some occur twice, and Tidemark must store both. */
+/** Generates a row's audit entries. Some entries occur twice, so that tests show that Tidemark stores both copies. */
 import { draw, pick } from './dice.ts'
 import type { Row, TrailEntry } from './table.ts'
 import { formatTicks } from './ticks.ts'

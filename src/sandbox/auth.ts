@@ -13,7 +13,7 @@ const REMEMBERED_MAX = 10_000
 interface Bearer {
   readonly client: SandboxClient
   readonly scopes: ReadonlySet<string>
-  /** Seconds since 1970, or 0 after the fault `expire`. */
+  /** The time when the token expires, in seconds since 1970. The fault `expire` sets it to 0. */
   expiresAtSeconds: number
   uses: number
 }
@@ -57,7 +57,7 @@ export class Auth {
     })
   }
 
-  /** Returns the client, or a refusal with status 401 or 403 (spec §5). */
+  /** Checks a request's token. Returns its client, or an error response with status 401 or 403 (spec §5). */
   admit(authorization: string | undefined, endpoint: NamedEndpoint) {
     const { faults } = this.#parts
     const refusal = faults.answer(endpoint.report, {

@@ -1,4 +1,4 @@
-/** The control endpoint, which is not part of the specification. */
+/** The endpoint that changes a running sandbox, for example its faults. It is not part of the specification. */
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import { json, plainStatus, type Answer } from './answer.ts'
@@ -12,7 +12,7 @@ const PORTION_CHANGES_MAX = 5_000
 
 export type Pace = ReturnType<typeof openPace>
 
-/** Returns an object that changes `perSecond` random rows per second. */
+/** Returns a timer that changes random rows, after `set` is called with a number of changes per second. */
 export function openPace(clock: Clock, world: World) {
   let [pending, lastMs] = [0, 0]
   let cancel: (() => void) | undefined

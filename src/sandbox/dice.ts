@@ -1,4 +1,4 @@
-/** Random numbers that do not depend on earlier calls. */
+/** Random numbers that depend only on the seed, the row and a purpose, so that the order of calls does not matter. */
 import { CURRENCIES, type Currency, decimalText, exact, NANO, NANO_PER_CENT, PER_EURO_MICROS } from './money.ts'
 import type { Pools } from './pools.ts'
 import { formatTicks, type PlainTimeStyle, type Ticks, type TimeStyle } from './ticks.ts'
@@ -21,13 +21,12 @@ export function hashOf(text: string): number {
 }
 
 export const AMOUNTS = ['cents', 'long'] as const
-/** `cents`: two decimals. `long`: up to nine decimals. */
+/** The number of decimals of generated amounts: two for `cents`, up to nine for `long`. */
 export type Amounts = (typeof AMOUNTS)[number]
 
-/** The sandbox options that decide what is in the rows. */
 export interface WorldOptions {
   readonly seed: number
-  /** The number of events, to which the rows of other reports refer. */
+  /** The number of rows of the report `events`. Rows of other reports refer to these events. */
   readonly rows: number
   readonly timeStyle?: TimeStyle | undefined
   readonly amounts: Amounts
@@ -37,7 +36,7 @@ export interface WorldOptions {
 
 export interface WorldSettings extends WorldOptions {
   readonly pools: Pools
-  /** HISTORY_END, or an earlier time if the sandbox's clock is earlier. */
+  /** The latest time of a generated change: HISTORY_END, or a minute before the sandbox's start if it is earlier. */
   readonly historyEnd: Ticks
   readonly rateTable: () => number
 }
@@ -47,7 +46,7 @@ const PRICES: Range = [20, 5_020]
 
 const PLAIN_STYLES: readonly PlainTimeStyle[] = ['zulu', 'offset', 'bare']
 
-/** Calls with the same purpose return the same random value. */
+/** The random values of one row. The same purpose, such as `status`, always returns the same value. */
 export class Dice {
   readonly settings: WorldSettings
   readonly #seed: number
@@ -105,7 +104,7 @@ export class Dice {
     return exact(decimalText(BigInt(PER_EURO_MICROS[currency]) * 1_000n))
   }
 
-  /** Uses the style `timeStyle` or, by default, a random style for each field. */
+  /** Formats a time in the option's `timeStyle`. Without the option, each field has a random style. */
   time(field: string, ticks: Ticks): string {
     const { seed, timeStyle } = this.settings
     const drawn = draw(seed, hashOf(field) & 0xffff, 3)
@@ -116,7 +115,7 @@ export class Dice {
 
 const nanoOf = (whole: number, rest: number): bigint => BigInt(whole) * BigInt(NANO) + BigInt(rest)
 
-/** Converts an amount with rates that the fault `fx` can change. */
+/** Converts an amount between currencies. The fault `fx` selects other exchange rates. */
 export function convert(nano: bigint, [from, to]: readonly [Currency, Currency], settings: RateSettings): bigint {
   if (from === to) return nano
   const converted = (nano * rateOf(to, settings)) / rateOf(from, settings)

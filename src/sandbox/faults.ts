@@ -54,7 +54,6 @@ type Fault = ReturnType<typeof parseFault>
 
 const FAULT_TEXT = /^(?<name>[a-z0-9-]+)(?:\*(?<count>\d+))?(?:@(?<place>[a-z_]+))?(?::(?<argument>.+))?$/
 
-/** Parses a fault such as `5xx*3@events`. Throws USAGE_INVALID. */
 export function parseFault(text: string) {
   const groups = FAULT_TEXT.exec(text.trim())?.groups ?? {}
   const { name = '', count, place, argument } = groups
@@ -85,7 +84,7 @@ const refused = (message: string, cure: string): SyncError => new SyncError('USA
 
 export class Faults {
   #active: Fault[] = []
-  /** The fault `unordered` uses this number, so that each response has another order. */
+  /** How often faults were used. The fault `unordered` uses this number, so that each response has another order. */
   uses = 0
 
   constructor(texts: readonly string[]) {
@@ -100,7 +99,7 @@ export class Faults {
     return this.#active.filter((fault) => fault.left > 0).map((fault) => fault.text)
   }
 
-  /** Counts a use of the fault. Returns undefined if the fault does not apply. */
+  /** Uses up one repetition of a fault. Returns its argument, or undefined if the fault does not apply. */
   take(name: FaultName, place: FaultPlace): string | undefined {
     const fault = this.#find(name, place)
     if (fault === undefined) return undefined
@@ -127,7 +126,7 @@ export class Faults {
     return this.#find(name, place)?.argument
   }
 
-  /** A fault without a place does not apply to token requests. */
+  /** A fault without a place applies to all reports, but not to token requests. */
   #find(name: FaultName, place: FaultPlace | undefined): Fault | undefined {
     if (this.#active.length === 0) return undefined
     return this.#active.find(

@@ -2,7 +2,7 @@
 export const NANO = 1_000_000_000
 export const NANO_PER_CENT = 10_000_000
 
-/** TypeScript does not declare these functions yet. */
+/** `JSON.rawJSON` and the `context` of a reviver exist in Node, but TypeScript does not declare them yet. */
 const exactJson = JSON as unknown as {
   rawJSON(text: string): unknown
   parse(text: string, reviver: (key: string, value: unknown, context?: { source?: string }) => unknown): unknown

@@ -12,7 +12,7 @@ import type { World } from './world.ts'
 
 export { faultNames, parseFault } from './faults.ts'
 
-/** A client that may request a token. Its requests for `forbidden` reports receive status 403. */
+/** A client that may request a token. It receives status 403 for each report in `forbidden`. */
 export interface SandboxClient {
   readonly clientId: string
   readonly clientSecret: string
@@ -61,9 +61,9 @@ const Options = z.object({
   timeStyle: oneOf(TIME_STYLES).optional(),
   /** `cents`: realistic prices. `long`: up to nine decimals. */
   amounts: oneOf(AMOUNTS).default('long'),
-  /** Declarations of your own reports, which the sandbox serves too. */
+  /** Declarations of your own reports. The sandbox serves generated rows for these reports too. */
   declared: z.custom<readonly DeclaredReport[]>().default(() => []),
-  /** Whether a parameter that is not in the specification is an error. */
+  /** If true, a request with a parameter that is not in the specification receives an error. */
   strictParameters: z.boolean().default(true),
   /** Stops the sandbox when the signal aborts. */
   signal: z.custom<AbortSignal>().optional(),

@@ -36,7 +36,7 @@ export function pageOf({ values, total, limits, report }: PageRequest, faults: F
     pageSize: Math.min(wantedSize, clamp),
     totalCount: Math.max(0, total + (faults.takeNumber('total-lies', report) ?? 0)),
     isPartial: total > size,
-    /** True if the page begins after the last row, or reaches past the row limit of the fault `cap`. */
+    /** Whether the page begins after the last row, or the fault `cap` cuts rows off. */
     isBeyond: (start > 0 && start >= total) || start + count > cap,
   }
 }

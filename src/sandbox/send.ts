@@ -1,4 +1,4 @@
-/** Sends a response, and simulates faults such as a cut or endless body. */
+/** Sends a response. Faults can cut its body, or make the body endless. */
 import type { ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'

@@ -42,7 +42,7 @@ export interface Sandbox extends AsyncDisposable {
 }
 
 const CONTROL_PREFIX = '/_control/'
-/** Longer than the client's limit, so that only the client closes idle connections. */
+/** Longer than the client's limit. Otherwise the sandbox could close a connection that the client is using. */
 const KEEP_ALIVE_MS = 65_000
 
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
@@ -113,7 +113,7 @@ function handler(parts: Parts, pace: Pace): (request: IncomingMessage, response:
   return (request, response) => {
     handle(request, response).catch((error: unknown) => {
       if (parts.closing.aborted) return
-      // Shows an unexpected error, which could look like a requested fault.
+      // Prints an unexpected error. Otherwise the closed connection would look like a fault that a test requested.
       process.emitWarning(error instanceof Error ? error : String(error))
       response.destroy()
     })

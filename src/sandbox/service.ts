@@ -1,4 +1,4 @@
-/** Responds to a request: first faults, then authentication, validation and rows. */
+/** Responds to a request. Checks for faults first, then the token, then the parameters, and reads rows last. */
 import { attempt } from '../errors.ts'
 import { forbidden, invalid, invalidToken, plainStatus, tooMany, wrongCredentials, type Answer } from './answer.ts'
 import type { Auth } from './auth.ts'

@@ -10,7 +10,7 @@ import { NEVER, TICKS_PER_DAY, TICKS_PER_SECOND, ticksOfMillis, type Ticks } fro
 /** JSON text by field name. An empty text means that the field is absent. */
 export type RawFields = Readonly<Record<string, string>>
 
-/** The JSON text of each item or, after `putRow`, of the whole collection. */
+/** The items of a collection, one JSON text each. After `putRow`, a single JSON text for the whole collection. */
 type Content = readonly string[] | string
 
 export interface TrailEntry {
@@ -26,7 +26,7 @@ export interface RowFormat {
   readonly damage?: RawFields
 }
 
-/** This time is fixed, so that a seed creates the same rows on any day. */
+/** The latest time of a generated change. It is constant, so that a seed creates the same rows on any day. */
 export const HISTORY_END: Ticks = ticksOfMillis(Date.UTC(2026, 0, 1))
 const SPAN_TICKS = 1_095 * TICKS_PER_DAY
 
@@ -112,7 +112,7 @@ export class Row implements RowSource {
   aggregate: Ticks
   deleted: boolean
   nano: bigint
-  /** The changes before the sandbox started. */
+  /** The row's changes before the sandbox started. Undefined for a row that was inserted later. */
   readonly history: RowHistory | undefined
   /** Audit entries since the sandbox started. */
   readonly trail: TrailEntry[] = []
@@ -143,7 +143,7 @@ export class Row implements RowSource {
     return this.#generated
   }
 
-  /** Must be called after each change of the times or of `deleted`. */
+  /** Sets fields and discards generated values and sorting. Call it after setting a time or `deleted`, too. */
   change(fields: RawFields = {}): void {
     Object.assign(this.#changed, fields)
     this.#generated = undefined
@@ -216,10 +216,10 @@ export class Row implements RowSource {
   }
 }
 
-/** Subtracting the times of two unedited rows (−∞) would not return a number. */
+/** Compares instead of subtracting: the difference of two unedited rows, −∞ − −∞, is NaN. */
 const compare = (a: number, b: number): number => (a === b ? 0 : a < b ? -1 : 1)
 
-/** Computes the changes of a row before the sandbox started. */
+/** Generates the times of a row's changes before the sandbox started. */
 function historyOf(number: number, rows: number, { report, definition, settings }: Table) {
   const { keepsDeleted = false } = definition
   const { seed, historyEnd: end } = settings
@@ -241,7 +241,7 @@ function historyOf(number: number, rows: number, { report, definition, settings 
   return {
     created,
     modified,
-    /** The time when an event or one of its children last changed (spec §2). */
+    /** The time when the row or, for events, one of its children last changed (spec §2). */
     aggregate: report === 'events' && chance(CHILD_EDIT_PERCENT, 5) ? between(modified, 6) : modified,
     deleted: keepsDeleted && chance(DELETED_PERCENT, 7),
     earlierEdits: Array.from(

@@ -21,9 +21,9 @@ export interface WorldChange {
 
 export interface WorldClock {
   readonly now: () => Ticks
-  /** The ticks that the fault `stamps-back` subtracts from modification times. */
+  /** Returns the ticks that the fault `stamps-back` subtracts from modification times. */
   readonly back?: () => Ticks
-  /** The exchange rate table that the fault `fx` selects. */
+  /** Returns the number of the exchange rate table that the fault `fx` selects. */
   readonly rateTable?: () => number
 }
 
@@ -32,7 +32,7 @@ export interface RowRequest {
   readonly flags?: readonly string[]
 }
 
-/** Random changes with cumulative percentages. Example: 62 − 40 = 22 % of the changes are `editChild`. */
+/** The actions of random changes. A random number below 100 selects the first action with a larger number. */
 const TICK_SHARES = [
   ['edit', 40],
   ['editChild', 62],
@@ -71,7 +71,7 @@ export class World {
     return this.#live(report).map(({ key }) => key)
   }
 
-  /** Returns the row's JSON as a response would contain the row now. */
+  /** Returns the row's current JSON text as in a response. Returns undefined if no response can contain the row. */
   rowText(report: WorldReport, key: number, { currency = 'EUR', flags }: RowRequest = {}): string | undefined {
     const { collections, keepsDeleted } = this.tables[report].definition
     const row = this.tables[report].find(key)
@@ -113,7 +113,7 @@ export class World {
     return { report, key, action: 'silentEdit', field }
   }
 
-  /** Sets fields to raw JSON text. An empty text removes the field. */
+  /** Sets fields to raw JSON text, which may be invalid. An empty text removes the field. */
   putRow(report: WorldReport, key: number, given: RawFields): WorldChange {
     const row = this.#row(report, key)
     const fields = { ...given }
@@ -152,7 +152,7 @@ export class World {
     return this.#insertAt(report, this.#nowTicks(), 'insert')
   }
 
-  /** Inserts a row whose modification time is in the past. */
+  /** Inserts a row whose modification time is `ageMs` in the past, as if its transaction had committed late. */
   lateCommit(report: WorldReport, ageMs: number): WorldChange {
     return this.#insertAt(report, this.#nowTicks() - Math.trunc(ageMs * TICKS_PER_MS), 'lateCommit')
   }
@@ -162,7 +162,7 @@ export class World {
     return this.#stamp(this.#row(report, key), 'stampFuture', { at })
   }
 
-  /** With `NEVER`, the row looks as if it had never been edited. */
+  /** Sets both modification times of a row. With `NEVER`, the row looks as if it had never been edited. */
   setStamps(report: WorldReport, key: number, at: Ticks): void {
     const row = this.#row(report, key)
     row.modified = at
@@ -194,7 +194,7 @@ export class World {
     return { report, key: row.key, action }
   }
 
-  /** When the items of an event change, the event keeps its own modification time. */
+  /** Sets the times and adds an audit entry. A change to an event's children sets only the event's `aggregate` time. */
   #stamp(row: Row, action: string, { fields = {}, at = this.#nowTicks(), collection }: StampOptions = {}): WorldChange {
     const { report } = row.table
     const back = at - (this.#clock.back?.() ?? 0)
@@ -208,7 +208,7 @@ export class World {
     return { report, key: row.key, action }
   }
 
-  /** Without `named`, changes a random collection. */
+  /** Returns a function that changes the items of the collection `named` or, by default, of a random collection. */
   #childChange(action: string, next: (items: readonly string[], newItem: () => string) => readonly string[]) {
     return (report: WorldReport, key: number, named?: string): WorldChange => {
       const row = this.#row(report, key)
@@ -250,7 +250,7 @@ export class World {
     return new Dice(this.#settings, 'changes', uniformInt(this.#random, 0, 0x7fffffff))
   }
 
-  /** The clock only has microseconds, so the seventh digit is random. */
+  /** Returns the current time. The clock has microseconds, so the last digit of the ticks is random. */
   #nowTicks(): Ticks {
     return this.#clock.now() + this.#below(10)
   }

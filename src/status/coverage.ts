@@ -32,12 +32,12 @@ interface ScopeRow {
   readonly asked: string | null
   readonly refill_until: Instant | null
   readonly because: string | null
-  /** The report's mark. For an audit report, the time of the last audit request. */
+  /** The report's mark or, for an audit report, the time of the last audit request. */
   readonly read_until: Instant | null
   readonly records: number
 }
 
-/** Integers inside lists would arrive as bigints, so times are doubles. */
+/** Times are doubles, because DuckDB's client returns integers inside lists as bigints. */
 const SCOPES = `
   WITH spans AS (
     SELECT report, scope, list({since: epoch_us(since)::DOUBLE, until: epoch_us(until)::DOUBLE} ORDER BY since NULLS FIRST) AS covered

@@ -97,7 +97,7 @@ export async function standingsOf(database: Pick<Database, 'rows'>, config: Requ
 
 type ScheduledTick = { readonly report: ReportName; readonly work: string; readonly atMs: number }
 
-/** Moves incremental runs to later times if the request budget delays them. */
+/** Returns the scheduled runs with later times for incremental runs that the request budget delays. */
 export const ticksInBudget = <T extends ScheduledTick>(ticks: readonly T[], standings: readonly Standing[]): T[] =>
   ticks.map((tick) => {
     const due = standings.find(({ report }) => report === tick.report)?.requests?.due

@@ -29,7 +29,7 @@ export interface WorkerConsole extends AsyncDisposable {
 
 const RETRY_MS = 5_000
 
-/** Opens the console. If the port is taken, tries again, unless `isRequired`. */
+/** Opens the console. If its port is taken, throws if `isRequired`, or tries again until the port is free. */
 export async function startConsole(wiring: ConsoleWiring, isRequired: boolean): Promise<WorkerConsole> {
   const { log, clock } = wiring
   const ending = new AbortController()

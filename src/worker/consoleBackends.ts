@@ -1,4 +1,4 @@
-/** The console's backends: one for the warehouse's owner, and one for other workers. */
+/** The console's backends: one for the owner of the warehouse, and one for other workers. */
 import type { Runs } from '../../jobs/runs/runs.ts'
 import { type Clock, within } from '../clock.ts'
 import type { Config } from '../config/config.ts'
@@ -58,7 +58,7 @@ const noOwnerError = (): SyncError =>
 
 const WAREHOUSE_WAIT_MS_MAX = 2_000
 
-/** Reads the published copy while a load keeps the warehouse busy. */
+/** Reads the warehouse or, while a load keeps the warehouse busy, the published copy. */
 function warehouseReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clock: Clock): Reader {
   const published = publishedReader(config)
   let isBusy = false

@@ -9,7 +9,7 @@ import { type Instant, latest, millisBetween } from '../instant.ts'
 const WRITE_EVERY_MS = 5_000
 export const HEARTBEAT_AGE_MS_MAX = 30_000
 
-/** Returns two paths, because some workers cannot write next to the warehouse. */
+/** Returns the two possible paths of the heartbeat, because some workers cannot write next to the warehouse. */
 export function heartbeatPathsOf(warehouse: string): readonly [beside: string, elsewhere: string] {
   const name = createHash('sha256').update(warehouse).digest('hex').slice(0, 20)
   return [`${warehouse}.alive`, path.join(tmpdir(), `tidemark-${name}.alive`)]

@@ -47,11 +47,11 @@ interface OwnerWiring extends ConsumersOptions {
 
 const TEMPORARY_ERRORS: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
 
-/** Opens the warehouse and works as its owner. Retries after temporary errors. */
+/** Opens the warehouse and works as its owner. While another process owns it or the disk is full, tries again. */
 export async function ownOrStandBy(wiring: OwnerWiring, signal: AbortSignal): Promise<void> {
   const { config, log, clock, openRetryMs, ownership, onOwned } = wiring
   let logged: ErrorCode | undefined
-  // Once this process has been the owner, staged files must be kept: it may have pulled them itself.
+  // Only the first opening empties the staging folder. Later, this process may be reading windows into it.
   let isFirst = true
   while (!signal.aborted) {
     const opened = await openWarehouse(config, isFirst ? {} : { isShared: true }).catch(asSyncError)
@@ -110,7 +110,7 @@ async function workUntilStopped(wiring: OwnerWiring, warehouse: Warehouse, signa
   const housekeeping = new Housekeeping({ ...shared, ...retention, published, onPublished })
   const standings = () => standingsOf(warehouse, config)
   const operations = workerOperations({ ...shared, housekeeping, standings, console: wiring.consoleAddress })
-  // The sockets of several workers would collide, so commands use the queue.
+  // Workers that share a lake have no sockets, whose paths would be equal. Commands reach them through the queue.
   await using _socket = isShared ? undefined : await listenAt(socketPathOf(config.warehouse), operations)
   log.info({ path: config.warehouse }, 'this process owns the warehouse')
   const orphans = isShared ? 0 : await queues.takeOverFromDeadOwner()
@@ -141,7 +141,7 @@ async function workUntilStopped(wiring: OwnerWiring, warehouse: Warehouse, signa
   await endInTime(wiring, returnJobs(consumers, warehouse, wiring))
 }
 
-/** Lets only one worker of a lake do housekeeping and send messages. */
+/** Runs `lead`, which does housekeeping and sends messages, while no other worker of the lake runs it. */
 async function leadAlone(
   { store, clock }: OwnerWiring,
   request: LeaseRequest,
@@ -177,7 +177,7 @@ function sendMessages(notifier: Notifier, consumers: JobConsumers, ending: Abort
   return notifier.run(ending)
 }
 
-/** The queue may have lost the job of a running backfill. */
+/** Adds the jobs of running backfills again, because the queue may have lost them. */
 async function resumeBackfills({ queues, log }: OwnerWiring, warehouse: Warehouse): Promise<void> {
   for (const { backfillId, report, state, since, until } of await warehouse.backfills.open()) {
     if (state !== 'running') continue
@@ -188,7 +188,7 @@ async function resumeBackfills({ queues, log }: OwnerWiring, warehouse: Warehous
 
 const INTERRUPT_EVERY_MS = 100
 
-/** Interrupts running statements, because a statement could take minutes. */
+/** Puts the jobs back into the queue. Interrupts running statements, which could otherwise take minutes. */
 async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock, log }: OwnerWiring): Promise<void> {
   const startedMs = clock.monotonicMs()
   warehouse.interrupt()
@@ -199,7 +199,7 @@ async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock
 
 const ENDING_MS_MAX = 30_000
 
-/** Exits if `work` takes too long, so that a standby can open the warehouse. */
+/** Waits for `work`. Exits the process if `work` takes too long, so that a standby can open the warehouse. */
 async function endInTime({ clock, log }: OwnerWiring, work: Promise<void>): Promise<void> {
   const cancel = clock.after(ENDING_MS_MAX, () => {
     log.error(`the warehouse could not be closed within ${ENDING_MS_MAX / 1_000} s: this process ends. Start it again`)

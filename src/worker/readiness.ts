@@ -1,4 +1,4 @@
-/** Checks for `/readyz` whether a worker can work. */
+/** Checks whether a worker can do its work, for the endpoint `/readyz`. */
 import { rm, writeFile } from 'node:fs/promises'
 import type { JobQueues } from '../../jobs/queue/jobQueues.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
@@ -23,7 +23,7 @@ interface ReadinessOptions {
 }
 
 const ANSWER_MS = 2_000
-/** DuckDB's file grows in blocks of 256 KiB, so the check writes a test file of this size. */
+/** The content of the test file that the check writes. DuckDB's file grows in blocks of this size, 256 KiB. */
 const BLOCK = Buffer.alloc(262_144)
 
 export function readinessCheck(parts: ReadinessOptions): () => Promise<boolean> {

@@ -12,7 +12,7 @@ import { Secret } from '../secret.ts'
 const TOKEN_BYTES = 24
 const CHECK_EVERY_MS = 1_000
 const RESTART_MS = 2_000
-/** DuckDB's extension `quack` starts this many threads, and each one needs memory for its stack. */
+/** The threads that DuckDB's extension `quack` starts. Each one needs memory for its stack. */
 const SERVER_THREADS = 130
 const ANSWER_MS_MAX = 60_000
 
@@ -35,7 +35,7 @@ export interface LiveServing extends AsyncDisposable {
   readonly onPublished: () => Promise<void>
 }
 
-/** Returns undefined if no live server is configured. Throws EXTENSION_MISSING or SERVE_FAILED. */
+/** Starts the live server. Returns undefined if none is configured. Throws EXTENSION_MISSING or SERVE_FAILED. */
 export async function startServing(config: Config, { token, log }: { token: Secret | undefined; log: Log }) {
   const { serve, extensions, published, limits } = config
   if (serve === undefined || token === undefined) return undefined
@@ -46,7 +46,7 @@ export async function startServing(config: Config, { token, log }: { token: Secr
   return serving
 }
 
-/** Restarts the process of the live server whenever the process ends. */
+/** Starts the process of the live server, and restarts it each time it ends. */
 export async function serveForEver(
   settings: LiveServerSettings,
   { timeMs, log }: { readonly timeMs: number; readonly log: Pick<Log, 'error'> },
@@ -91,10 +91,10 @@ async function startServer(settings: LiveServerSettings): Promise<ReaderProcess>
   }
 }
 
-/** Ends the process if a reader's statement takes longer than `timeMs`. */
+/** Returns when the server has ended. Kills the server if a reader's statement takes longer than `timeMs`. */
 async function watch(server: ReaderProcess, timeMs: number, signal: AbortSignal): Promise<SyncError> {
   for (;;) {
-    // `Promise.race` would add a handler at each check and fill up the memory.
+    // Polls, because `Promise.race` would add a handler at each check, and the handlers would use up memory.
     await clock.sleep(CHECK_EVERY_MS, signal)
     if (!server.isAlive) return server.ended
     const ms = await server.ask({ do: 'oldestStatementMs' }, { limitMs: ANSWER_MS_MAX, signal }).catch(asSyncError)

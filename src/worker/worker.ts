@@ -1,4 +1,4 @@
-/** Runs a worker until it is stopped or a role fails. A role is `schedule`, `load`, `pull` or `console`. */
+/** Runs a worker until it is stopped or a role fails. The roles are `schedule`, `load`, `pull` and `console`. */
 import { consumeWindows } from '../../jobs/backfill/windows.ts'
 import { Metrics } from '../../jobs/metrics/metrics.ts'
 import { JobConsumers } from '../../jobs/queue/consumers.ts'
@@ -68,7 +68,7 @@ export async function runWorker(shell: WorkerShell, options: WorkerOptions): Pro
   const consumers = new JobConsumers({ store, clock, log, locks })
   let pulls = false
   const startPulling = () => {
-    // Workers of one lake do not pull for each other, because they cannot read the files that another one has staged.
+    // Workers of one lake do not pull for each other, because they cannot read each other's staged files.
     if (!pulls && roles.has('pull') && !sharesQueue(config)) {
       makePrivateFolder(config.staging)
       consumeWindows(consumers, { queues, client, clock, settings: settingsOf(config), observe })
@@ -81,7 +81,7 @@ export async function runWorker(shell: WorkerShell, options: WorkerOptions): Pro
   const owner = { ...context, serveToken, consoleAddress, openRetryMs, onOwned: startPulling }
   await using _heartbeat = startHeartbeat(config.warehouse, clock)
   shell.out.write(greeting(config, roles))
-  // With the embedded queue, pulling starts after the owner has emptied staging.
+  // With the embedded queue, pulling starts later: the owner first empties staging, which would delete pulled files.
   if (store.kind !== 'embedded') startPulling()
   await untilStopped(signal, consumers, [
     ...(roles.has('schedule') ? [(signal: AbortSignal) => runSchedule({ ...context, consumers, pollMs }, signal)] : []),
@@ -102,7 +102,7 @@ const intervalsOf = (lock: number | undefined) => ({
 
 type RoleWork = (signal: AbortSignal) => Promise<void>
 
-/** Throws the error of a failed role, so that the process ends and is restarted. */
+/** Waits until `stop` aborts. Throws the error of a role that fails, so that the process ends and is restarted. */
 async function untilStopped(stop: AbortSignal, consumers: JobConsumers, roles: readonly RoleWork[]): Promise<void> {
   const failing = new AbortController()
   const signal = AbortSignal.any([stop, failing.signal])

@@ -9,7 +9,7 @@ const AFFILIATES = 12
 
 export const companyOf = (dice: Dice): number => 1 + dice.below(COMPANIES, 'company')
 
-/** Returns null for about a third of the rows ("if applicable", spec §2). */
+/** Returns null for about a third of the rows, because the specification (§2) allows this field to be empty. */
 export const affiliateOf = (dice: Dice): number | null =>
   dice.chance(70, 'has affiliate') ? 1 + dice.below(AFFILIATES, 'affiliate') : null
 

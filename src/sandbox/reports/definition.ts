@@ -10,13 +10,12 @@ export interface Endpoint {
   readonly envelope: boolean
   readonly parameters: Readonly<Record<string, ParameterType>>
   readonly required?: readonly string[]
-  /** Maps parameter names of a declaration to those of the specification. */
+  /** The specification's names of the parameters that the declaration names differently, by the declaration's names. */
   readonly renames?: Readonly<Record<string, string>>
-  /** The names for paging in requests and responses, if they differ from the specification (§2). */
+  /** The names of the paging fields, if they differ from those of the specification (§2). */
   readonly pages?: { readonly number: string; readonly size: string; readonly items: string; readonly total: string }
 }
 
-/** Parameters that several reports share (spec §4). */
 export const paging = { pageNumber: 'integer', pageSize: 'integer' } as const
 export const modified = { modifiedSince: 'date-time', modifiedUntil: 'date-time' } as const
 export const created = { createdSince: 'date-time', createdUntil: 'date-time' } as const
@@ -49,17 +48,17 @@ export interface Definition extends Endpoint {
   readonly key: string
   readonly firstKey: number
   readonly rowsPerEvent: number
-  /** The specification names no entity IDs, so `id` is invented. */
+  /** The report's entity in audit entries. The specification lists no entity IDs, so `id` is invented. */
   readonly entity: { readonly id: number; readonly type: string }
-  /** Whether the parameter `includeDeleted` makes the service return deleted rows. */
+  /** Whether the report keeps deleted rows, so that a request with `includeDeleted` receives them. */
   readonly keepsDeleted?: true
   readonly fields: (row: RowSource) => Fields
-  /** Each function returns the new value of a field. */
+  /** Functions that an edit chooses from. Each key is a field, and its function returns the field's new value. */
   readonly edits: Readonly<Record<string, (dice: Dice, row: RowSource, editedAt: Ticks) => unknown>>
   readonly amount?: string
-  /** Used only with the option `amounts: cents`. */
+  /** The range of amounts in euros. Used only with the option `amounts: cents`. */
   readonly amountEuros?: Range
-  /** The field that a parameter filters by. Example: `startDate` filters by `arrivalDate`. */
+  /** The field that each date parameter filters by. Example: `startDate` filters by `arrivalDate`. */
   readonly comparesWith?: Readonly<Record<string, string>>
   readonly collections: readonly CollectionKind[]
 }
@@ -68,7 +67,7 @@ export interface CollectionKind {
   readonly field: string
   readonly flag: string
   readonly holds: 'many' | 'one'
-  /** Only rows with this status have the collection. */
+  /** The value of `status` that a row must have to contain the collection. Undefined if all rows contain it. */
   readonly onlyIn?: string
   readonly identified: boolean
   readonly content: (dice: Dice, row: RowSource) => Fields

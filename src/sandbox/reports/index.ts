@@ -95,7 +95,7 @@ export const isWorldReport = (name: string): name is WorldReport => Object.hasOw
 
 export interface Route {
   readonly endpoint: NamedEndpoint
-  /** The text in place of `{enquiryId}`, which is not validated yet. */
+  /** The part of the path that replaces `{enquiryId}`. It may not be a number. */
   readonly enquiryId?: string
 }
 
