@@ -9,7 +9,7 @@ export interface CommandEntry {
   readonly summary: string
   readonly argument?: readonly [syntax: string, description: string]
   readonly options?: readonly Option[]
-  /** False: the command reads no configuration. `later`: its action reads it. */
+  /** When the configuration is read. Undefined: before the action. `later`: by the action itself. False: never. */
   readonly isConfigured?: false | 'later'
   readonly examples: string
   readonly action: () => Promise<Action<never, never>>
@@ -25,7 +25,6 @@ export const JSON_DOCUMENT = option('--json', 'print one JSON document')
 export const JSON_AT_END = option('--json', 'print one JSON document at the end')
 export const QUIET = option('--quiet', 'print nothing unless something fails')
 
-/** The sandbox uses this port if the port is free. */
 export const PORT_PREFERRED = 7_800
 
 function numberParser(form: RegExp, what: string, max = Infinity): (text: string) => number {

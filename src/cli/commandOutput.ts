@@ -7,7 +7,7 @@ import type { CommandOptions, ExitCode, Shell } from './shell.ts'
 
 type OutputOptions = Pick<CommandOptions, 'json' | 'quiet'>
 
-/** Passes every log line to `keep`, even if the line is not printed. */
+/** Opens the log and the progress view. `keep` receives every log line, even if the line is not printed. */
 export function openOutputs(
   { err, clock, env }: Shell,
   { json = false, quiet = false }: OutputOptions,

@@ -42,7 +42,7 @@ async function configOf({ env, cwd }: Shell, file: string | undefined, override:
   return loadConfig({ env, cwd, override, ...(file !== undefined && { file }) })
 }
 
-/** The default of `--limit`. CSV and JSON have no limit. */
+/** The default of `--limit`, the number of rows in a table. CSV and JSON have no limit. */
 const ROWS_SHOWN = 200
 
 const SCHEMA_FORMATS: readonly SchemaOptions['format'][] = ['sql', 'markdown', 'dbt', 'typescript', 'json-schema']

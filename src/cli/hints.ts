@@ -1,7 +1,7 @@
 /** Adds `npx` and `--config FILE` to the commands in messages if needed, so that users can paste them. */
 import type { Output, Shell } from './shell.ts'
 
-/** Standard output of these commands is data, which must not change. */
+/** Commands whose standard output is data, so hints in it are not completed. */
 const PRINT_DATA = ['changes', 'export', 'logs', 'mcp', 'new-report', 'query', 'schema']
 const WITHOUT_CONFIG = ['demo', 'init', 'new-report', 'sandbox']
 
@@ -14,7 +14,7 @@ export function withWholeHints(shell: Shell, args: readonly string[]): Shell {
   const at = args.findIndex((each) => /^--config(?:=|$)/.test(each))
   const file = /=(.*)/s.exec(args[at] ?? '')?.[1] ?? args[at + 1] ?? ''
   const config = at < 0 ? '' : ` --config ${/^[\w./@:+-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`}`
-  // Other commands suggest `move` without --config, because the file may already name the new warehouse.
+  // The file of `--config` may already name the new warehouse, so other commands suggest `move` without this option.
   const withoutConfig = args.includes('move') ? WITHOUT_CONFIG : [...WITHOUT_CONFIG, 'move']
   const complete = (text: string): string =>
     text.replaceAll(COMMAND, (_, name: string) =>

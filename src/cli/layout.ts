@@ -15,9 +15,9 @@ export const line = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ')
 
 export interface Column {
   readonly head: string
-  /** Default: right for columns of numbers, left for others. */
+  /** The side that cells are aligned to. Default: right for columns of numbers, left for others. */
   readonly align?: 'left' | 'right'
-  /** Leaves the column out on a narrow terminal: always, or if all values are 0. */
+  /** Whether a narrow terminal hides the column: always, or only if all values are 0. By default, never. */
   readonly narrow?: 'hide' | 'hide zeros'
 }
 
@@ -31,7 +31,7 @@ export const widthOf = ({ isTerminal, columns }: Output): number => (isTerminal 
 export const zeroColumns = (...heads: readonly string[]): Column[] =>
   heads.map((head) => ({ head, narrow: 'hide zeros' }))
 
-/** Returns a table. If it is too wide, drops `narrow` columns. */
+/** Returns a table as text. If the table is too wide for `width`, leaves out the `narrow` columns. */
 export function table(
   columns: readonly (string | Column)[],
   rows: readonly (readonly (string | number)[])[],
@@ -127,7 +127,7 @@ interface Failure {
   readonly error?: Pick<Problem, 'code' | 'message' | 'cure'> | null | undefined
 }
 
-/** Combines equal problems: `events, budgets failed: …`. */
+/** Returns a text for each problem. Reports with the same problem share one text: `events, budgets failed: …`. */
 export function problemsText(outcomes: readonly Failure[]): string {
   const alike = Map.groupBy(outcomes, ({ report, error, state }) =>
     problemText(report, error ?? undefined, state).slice(report.length),
@@ -135,7 +135,6 @@ export function problemsText(outcomes: readonly Failure[]): string {
   return [...alike].map(([text, all]) => text && all.map(({ report }) => report).join(', ') + text).join('')
 }
 
-/** Removes the subject, such as `events: `. */
 export const withoutSubject = (message: string, subject: string): string =>
   message.startsWith(`${subject}: `) ? message.slice(subject.length + 2) : message
 

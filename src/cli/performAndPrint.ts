@@ -25,7 +25,7 @@ export const starting =
 
 interface PerformSettings<Answer> extends CommandOptions {
   readonly start: (tidemark: Tidemark, signal: AbortSignal) => Run<Answer, PerformEvent>
-  /** Prints each outcome when its run ends. Default: true with `--json`. */
+  /** Whether each outcome is printed when its run ends. Default: true with `--json`, otherwise false. */
   readonly showsOutcomes?: boolean
   readonly onPlace?: (place: Place) => void
   readonly onProgress?: (progress: Progress) => void
@@ -33,7 +33,7 @@ interface PerformSettings<Answer> extends CommandOptions {
 
 const GOES_ON = 'The worker goes on with it; "tidemark status" shows how far it is.'
 
-/** Performs an operation and prints its result. Prints a publication error, or throws it if the result is text. */
+/** Performs an operation and prints its result. Prints a publication error or, if the result is text, throws it. */
 export async function performAndPrint<Answer extends Publication>(
   shell: Shell,
   settings: PerformSettings<Answer>,

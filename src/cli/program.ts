@@ -18,7 +18,7 @@ export async function runProgram(given: Shell, args: readonly string[]): Promise
     return result.code
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0
-    // The message about the stop has already been printed.
+    // If the user has stopped the program, prints no failure: a message about the stop has already been printed.
     if (shell.stop.signal.aborted) return printStopped(shell, args.includes('--json'))
     const failure = thrown instanceof CommanderError ? usageError(thrown, program, args) : thrown
     return printFailure(shell, failure, args.includes('--json'))
@@ -29,15 +29,15 @@ function parsable(args: readonly string[], program: Command): readonly string[] 
   const [first, asked] = args
   if (first === undefined) return ['--help']
   const known = ['help', ...program.commands.map((command) => command.name())]
-  // For `help syncc`, the parser then suggests `sync`.
+  // For `help syncc`, makes the parser see the command `syncc`, so that it suggests `sync`.
   if (first === 'help' && asked !== undefined && !asked.startsWith('-') && !known.includes(asked)) return [asked]
   return sqlLast(args)
 }
 
-/** Matches SQL such as `-- total`, but no option. */
+/** Matches SQL that begins with a comment, such as `-- total`. Does not match options. */
 const BEGINS_WITH_COMMENT = /^--[^\s=]*\s/
 
-/** The parser would take SQL that begins with a comment for an option. */
+/** Moves SQL that begins with a comment behind `--`, because the parser would take it for an option. */
 function sqlLast(args: readonly string[]): readonly string[] {
   const at = args.findIndex((each) => each === '--' || BEGINS_WITH_COMMENT.test(each))
   const sql = args[at]

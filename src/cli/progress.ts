@@ -14,7 +14,7 @@ export interface ProgressView extends Disposable {
 const REDRAW_MS = 100
 const LOG_EVERY_MS = 5_000
 
-/** Returns a view whose method `write` writes text above the progress lines. */
+/** Returns a view of the running reports. Its method `write` prints text above the progress lines. */
 export function liveProgress(out: Output, clock: Clock): ProgressView & { write(text: string): void } {
   const running = new Map<ReportName, { readonly startedMs: number; readonly progress: Progress }>()
   let drawn = 0
@@ -56,7 +56,7 @@ export function liveProgress(out: Output, clock: Clock): ProgressView & { write(
   }
 }
 
-/** Returns, for example, `events  12 pages  6,000 rows  850 rows/s`. */
+/** Returns the progress of a run as one line. Example: `events  12 pages  6,000 rows  850 rows/s`. */
 export function progressLine(progress: Progress, elapsedMs: number, width = Number.POSITIVE_INFINITY): string {
   const { report, pages, rows, rowsExpected, windows } = progress
   const rate = elapsedMs < REDRAW_MS ? undefined : (rows / elapsedMs) * 1_000
@@ -92,7 +92,7 @@ export const lineProgress = (out: Output): ProgressView => ({
   onOutcome: (outcome) => out.write(`${outcomeLine(outcome)}\n`),
 })
 
-/** Returns, for example, `events: done, 12 pages, 6,000 rows in 7.1 s`. */
+/** Returns the outcome of a run as one line. Example: `events: done, 12 pages, 6,000 rows in 7.1 s`. */
 export function outcomeLine({ report, state, pages, figures, elapsedMs, offReason, error }: Outcome): string {
   if (state === 'off') return `${report}: off, ${offReason ?? 'not configured'}`
   if (error !== undefined) return `${report}: ${state} after ${duration(elapsedMs)}, ${error.code}`

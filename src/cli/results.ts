@@ -8,7 +8,7 @@ import type { Output } from './shell.ts'
 
 export interface ResultPrinter {
   readonly take: TakeRows
-  /** `warrants` describe how complete the query's reports are. */
+  /** Prints the end of the result. `warrants` describe how complete the reports of the query are. */
   end(columns: readonly string[], warrants?: readonly Warrant[]): void
 }
 
@@ -20,7 +20,7 @@ const CELL_CHARS_MAX = 80
 export function tablePrinter(out: Output, rowsMax: number): ResultPrinter {
   const rows: (readonly Cell[])[] = []
   return {
-    // Keeps one extra row, to know whether rows are left out.
+    // Keeps one row more than the limit, which shows that rows are left out.
     take: async (piece) => {
       rows.push(...piece.slice(0, rowsMax + 1 - rows.length))
       return rows.length <= rowsMax
@@ -51,7 +51,7 @@ function shownText(cell: Cell): string {
   return text.length > CELL_CHARS_MAX ? `${text.slice(0, CELL_CHARS_MAX - 1)}…` : text
 }
 
-/** Control characters would break the table. */
+/** Escapes control characters, which would break the table. */
 const visible = (text: string): string =>
   text.replaceAll(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1))
 
@@ -74,7 +74,7 @@ export function csvPrinter(out: Output): ResultPrinter {
 
 const csvLine = (fields: readonly string[]): string => `${fields.join(',')}\n`
 
-/** An empty field is NULL, and `""` is an empty string. */
+/** Returns a cell as CSV. NULL is an empty field, and an empty string is `""`. */
 function csvText(cell: Cell): string {
   if (cell === null) return ''
   return cell.text === '' ? '""' : quoted(cell.text)
@@ -82,7 +82,7 @@ function csvText(cell: Cell): string {
 
 const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
 
-/** With warrants, prints `{"rows":[…],"reports":[…]}`, otherwise an array. */
+/** Prints rows as a JSON array. With warrants, prints `{"rows":[…],"reports":[…]}` instead. */
 function jsonPrinter(out: Output, hasWarrants: boolean): ResultPrinter {
   const head = hasWarrants ? '{"rows":[' : '['
   let written = 0

@@ -5,7 +5,7 @@ import type { Stop } from './stop.ts'
 
 export interface Output {
   write(text: string): void
-  /** Waits for a slow reader, so that output does not fill the memory. */
+  /** Waits until the reader has received the output. Without waiting, a slow reader's output would use up memory. */
   drained(): Promise<void>
   readonly isTerminal: boolean
   readonly columns: number
@@ -21,7 +21,7 @@ export interface Shell {
   readonly isInteractive: boolean
 }
 
-/** 1: failure. 2: wrong configuration or usage. 3: `wait` found a report paused or off. */
+/** The exit code. 1: failure. 2: wrong configuration or usage. 3: `wait` found a report paused or off. */
 export type ExitCode = 0 | 1 | 2 | 3
 
 export type Done = (code: ExitCode) => void
@@ -32,7 +32,7 @@ export interface CommandOptions {
   readonly quiet?: boolean
 }
 
-/** `given` is the command's argument, such as the names of reports. */
+/** Runs a command. `given` contains the command's arguments, such as the names of reports. */
 export type Action<Options = CommandOptions, Given = readonly string[]> = (
   shell: Shell,
   options: Options,
@@ -42,7 +42,7 @@ export type Action<Options = CommandOptions, Given = readonly string[]> = (
 const COLUMNS_ELSEWHERE = 200
 
 export function outputOf(stream: NodeJS.WriteStream): Output {
-  // A reader such as `head` can close the pipe early.
+  // Ends without a message when a reader such as `head` closes the pipe early.
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit()
   })

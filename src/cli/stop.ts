@@ -7,7 +7,7 @@ import { onAbort } from '../signals.ts'
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 type StopSignal = (typeof SIGNALS)[number]
 
-/** One Ctrl-C sends two signals: from the terminal and from `bin/tidemark.js`. */
+/** Signals within this time count as one. A single Ctrl-C sends two: from the terminal and from `bin/tidemark.js`. */
 const SAME_PRESS_MS = 500
 
 const STOPPING = 'tidemark: stopping; what is committed stays, the rest is undone. Again to quit at once.'
@@ -20,7 +20,7 @@ interface StopOptions {
   readonly quit: (code: number) => void
 }
 
-/** Installs handlers that stop the program on a signal. */
+/** Installs signal handlers. The first signal aborts all work, and a later one ends the process. */
 export function catchSignals({ clock, say, quit }: StopOptions) {
   const aborting = new AbortController()
   let replacement: string | undefined
@@ -36,21 +36,21 @@ export function catchSignals({ clock, say, quit }: StopOptions) {
     stoppedMs = now
     exitCode = 128 + constants.signals[name]
     const cure = replacement ?? 'Start it again; it goes on where it stopped.'
-    // The abort erases the progress lines, so the message comes after it.
+    // The abort comes before the message, because it erases the progress lines.
     aborting.abort(new SyncError('CANCELLED', 'stopped on request', { cure }))
     if (!endsWell) say(`${replacement ?? STOPPING}\n`)
   }
   const onOrphaned = () => onSignal('SIGTERM')
   for (const name of SIGNALS) process.on(name, onSignal)
   if (process.channel !== undefined) process.once('disconnect', onOrphaned)
-  // The channel to the parent process must not keep this process alive.
+  // Otherwise the open channel to the parent process would keep this process alive.
   process.channel?.unref()
   const { signal } = aborting
   return {
     signal,
     /** Returns 130 after Ctrl-C and 143 after SIGTERM, or undefined without a signal or if a stop counts as success. */
     exitCode: () => (endsWell ? undefined : exitCode),
-    /** Makes a stop count as success, as for `worker`. */
+    /** Makes a stop count as success, for commands such as `worker` that run until they are stopped. */
     endsWell: () => void (endsWell = true),
     /** Replaces the message that a stop prints, until the result is disposed. */
     replaceMessage: (words: string): Disposable => {

@@ -47,13 +47,13 @@ export const changes: Action<ChangesOptions> = async (shell, options, names) => 
     if (feed.cursor === since && !isFirst) continue
     await print(feed)
     since = feed.cursor
-    // If the program ends before this, the next call returns the same rows again.
+    // Writes the cursor last. If the program ends before this line, the next call returns the same rows again.
     if (cursorFile !== '')
       await writeResult(file, (temporary) => writeFile(temporary, `${since} ${reports.join(' ')}\n`))
   }
 }
 
-/** Throws if the cursor file does not name a report: the cursor would skip the older changes of this report. */
+/** Returns the stored cursor. Throws if a report is new: the cursor would skip the older changes of this report. */
 async function storedCursor(file: string, reports: readonly string[]): Promise<Cursor> {
   const [cursor = '', ...stored] = (await readFile(file, 'utf8')).trim().split(' ')
   const added = reports.filter((report) => !stored.includes(report))

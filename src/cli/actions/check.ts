@@ -26,7 +26,7 @@ import { isReportName } from '../../../schema/index.ts'
 import { pauses } from '../../warehouse/books/reportStates.ts'
 import { findWorker } from '../../operations/findWorker.ts'
 
-/** Runs make more attempts, but somebody is waiting for a check. */
+/** The attempts of a request. Runs make more attempts, but a user waits for the result of a check. */
 const ATTEMPTS_MAX = 2
 
 type CheckOptions = CommandOptions & { readonly notify?: boolean }
@@ -86,7 +86,7 @@ async function checkReports(config: Config): Promise<Finding[]> {
     const found = late === 0 ? 'no run noticed a late row' : 'it is enough for the rows that came late'
     return [ok('overlap', found), ...requests]
   } catch (error) {
-    // `checkWarehouse` has already reported every error except UNEXPECTED.
+    // `checkWarehouse` reports all other errors, so this check reports only UNEXPECTED.
     return asSyncError(error).code === 'UNEXPECTED'
       ? [warn('overlap', asSyncError(error).message, 'Look at the line of the warehouse.')]
       : []
@@ -118,7 +118,7 @@ const CHECK = 'queue'
 
 export async function checkQueue({ queue, warehouse }: Config, clock: Clock): Promise<Finding[]> {
   const directory = `${warehouse}.queue`
-  // A check must not create the folder of the embedded queue.
+  // Opening the embedded queue would create its folder, and a check must not change anything.
   if (queue === 'embedded' && !existsSync(directory))
     return [ok(CHECK, `embedded, in ${directory}; the first worker makes it`)]
   try {
@@ -139,12 +139,12 @@ function findingsOf(findings: readonly StoreFinding[]): Finding[] {
   return passed.length === 0 ? others : [ok(CHECK, passed.join(', ')), ...others]
 }
 
-/** Resumes only reports that the service refused, not reports that an operator paused. */
+/** Resumes reports that passed the check and that the service had refused, not those that an operator paused. */
 async function resumeReadable(shell: Shell, config: Config, findings: readonly Finding[]): Promise<Finding[]> {
   const passed = findings.filter(({ verdict }) => verdict === 'ok' || verdict === 'warn').map(({ check }) => check)
   const reports = passed.filter(isReportName)
   try {
-    // Opens the warehouse only if needed, because opening can migrate its tables.
+    // Opens the warehouse only if a report must be resumed, because opening can migrate the tables.
     if (!mayExist(config) || !(await hasRefusedReports(config))) return []
     await using warehouse = await openWarehouse(config)
     return resumedFindings(await warehouse.resume(reports, { onlyRefused: true }))

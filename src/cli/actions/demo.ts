@@ -32,12 +32,12 @@ export const demo: Action<{ readonly keep?: boolean }> = async (shell, { keep = 
 
   out.write(heading('2. A worker: first it reads everything'))
   const log = { level: 'info', pretty: false, destination: createWriteStream(`${folder}/worker.log`) } as const
-  // Passes no environment variables, because they may name the user's real service.
+  // Passes no environment variables, because they could make the demo read from the user's real service.
   await using tidemark = new Tidemark({ config, clock, env: {}, openLog: (keep) => createLog({ ...log, keep }) })
   const console = await startWorker(tidemark, shell)
   out.write('It runs on the embedded queue, and begins at once.\n')
   out.write(`Its console is at ${console}, with the token ${token}, while the demo runs.\n\n`)
-  // The worker may load rows before `syncAll` does, so the table shows all loads, not only those of `syncAll`.
+  // Lists all loads, because the worker may load rows before `syncAll` requests them.
   const startedMs = clock.monotonicMs()
   await syncAll(tidemark, shell)
   out.write(tableOf(await readSince(tidemark, 0)))
@@ -58,7 +58,7 @@ export const demo: Action<{ readonly keep?: boolean }> = async (shell, { keep = 
   out.write(closingText())
   if (out.isTerminal) await keepRunning(shell, console, token)
   await tidemark[Symbol.asyncDispose]()
-  // Publishes the last rows now: the service ends with the demo, so no sync follows.
+  // Publishes the last rows now. The service ends with the demo, so no later sync would publish them.
   await using warehouse = await openWarehouse(config)
   await warehouse.publish(config.published)
   return 0

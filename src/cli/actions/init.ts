@@ -65,7 +65,7 @@ async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Pr
   })
 }
 
-/** Returns undefined if no files should be written. */
+/** Tries the settings. Returns undefined if they do not work and the user does not want to write them. */
 async function tryOut(shell: Shell, answers: Answers, options: InitOptions) {
   const { out, clock, stop } = shell
   const config = await configWith(shell, answers)
@@ -88,7 +88,7 @@ async function tryOut(shell: Shell, answers: Answers, options: InitOptions) {
   return undefined
 }
 
-/** A secret in the environment would override a typed secret. */
+/** Returns whether to ask for the secret. A secret in the environment would override a typed one. */
 const canTypeSecret = ({ env, isInteractive }: Shell): boolean =>
   isInteractive && !env['REPORTING_CLIENT_SECRET']?.trim() && !env['REPORTING_CLIENT_SECRET_FILE']?.trim()
 
@@ -163,7 +163,7 @@ async function contentOf(folder: string, name: string): Promise<string | undefin
   return readFile(path.join(folder, name), 'utf8').catch(() => undefined)
 }
 
-/** Makes the file readable only by this user, even if an existing file had wider permissions. */
+/** Writes the secrets to a file that only this user can read, even if an existing file had wider permissions. */
 async function writeSecrets(folder: string, text: string): Promise<void> {
   const file = path.join(folder, SECRETS_FILE)
   await chmod(file, 0o600).catch(() => undefined)

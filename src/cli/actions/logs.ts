@@ -22,10 +22,10 @@ export const logs: Action<CommandOptions, string> = async (shell, { config, json
   return 0
 }
 
-/** The console shows only the first 8 characters of a run's identifier. */
+/** The shortest accepted start of a run's identifier. The console shows only these 8 characters. */
 const RUN_CHARS_MIN = 8
 
-/** Without this check, the command would print an empty log. */
+/** Throws if the folder of the logs cannot be read. Without this check, the command would print an empty log. */
 async function requireReadable(directory: string): Promise<void> {
   await access(directory, constants.R_OK | constants.X_OK).catch((error: unknown) => {
     throw ownFileRefused(directory, error)

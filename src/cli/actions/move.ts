@@ -60,7 +60,7 @@ ${lines.join('')}Then run "tidemark check". The old warehouse is unchanged: keep
 }
 
 const placeOf = ({ warehouse, lake }: Config): string => (lake === undefined ? warehouse : lakeName(lake))
-/** Follows links, so that a link to the source is not taken for another warehouse. */
+/** Returns a warehouse's path with links resolved. Otherwise a link to the source would look like another warehouse. */
 const realOf = (config: Config): string => attempt(() => realpathSync(placeOf(config)), placeOf(config))
 
 async function fill({ err, stop }: Shell, { from, movedFrom, snapshot }: Source, target: Config) {
@@ -76,7 +76,7 @@ async function fill({ err, stop }: Shell, { from, movedFrom, snapshot }: Source,
   })
 }
 
-/** Replaces the usual cure of the error (run a sync), which is wrong for a new warehouse. */
+/** Returns a function that replaces the cure of an error: to run a sync is wrong for a new warehouse. */
 const targetError = (lake: LakePlace | undefined) => (thrown: unknown) => {
   const { code, message } = asSyncError(thrown)
   const isWrong = code === 'WAREHOUSE_MISSING' || code === 'WAREHOUSE_CORRUPT'

@@ -66,13 +66,13 @@ function parsePage(read: string, catalog: ObjectCatalog): Pick<SeenReport, 'answ
 
 interface SeenReport extends Pick<Declaration, 'name' | 'path' | 'answer' | 'pages'> {
   readonly fields: readonly SeenField[]
-  /** Numbers are strings, so that no digit is lost. */
+  /** The rows of the responses. Numbers are strings, so that no digit is lost. */
   readonly rows: readonly Readonly<Record<string, unknown>>[]
 }
 
 type Guess = ReturnType<typeof guessesFrom>[number]
 
-/** Longer names would make lines that the formatter wraps. */
+/** The accepted names. The formatter would wrap lines with longer names. */
 const [FIELD_NAME, COLUMN_NAME] = [/^[^'\\\p{C}]{1,48}$/u, /^(?!rowid$)[a-z][a-z0-9_]{0,47}$/]
 const IDENTIFIER = /(^|_)(id|key|uuid|guid|code|number|no|ref|reference)$/
 
@@ -141,7 +141,7 @@ function guessesFrom({ name: report, fields, rows }: SeenReport) {
   })
 }
 
-/** Returns, for example, `boolean`, or undefined if no type fits the values. */
+/** Returns the type of a field in the declaration, such as `boolean`. Returns undefined if no type fits all values. */
 function wordFor(kinds: Kinds): string | undefined {
   if (!has(kinds, SCALARS) && (kinds & NESTED) === Kind.array) return 'many'
   if (!has(kinds, SCALARS) && (kinds & NESTED) === Kind.object) return 'one'
@@ -149,7 +149,7 @@ function wordFor(kinds: Kinds): string | undefined {
   return type === 'date-time' ? 'dateTime' : type
 }
 
-/** For `orders`, prefers `order_id` to `customer_id`. */
+/** Guesses the key: a field with distinct values. For the report `orders`, prefers `order_id` to `customer_id`. */
 function keyOf({ name, rows }: SeenReport, guesses: readonly Guess[]): readonly Guess[] {
   const full = guesses.filter(({ word, values }) => /integer|string/.test(word ?? '') && values.length === rows.length)
   const rank = ({ column }: Guess) => {

@@ -20,7 +20,7 @@ export const query: Action<QueryOptions, string> = async (shell, options, sql) =
   const { signal } = stop
   const { format, limit, json = false } = options
   const output = outputOf(options)
-  // If the copy cannot be read, the query reports the reason.
+  // Ignores a copy that cannot be read, because the query itself then fails with the reason.
   await warnOfOldCopy(shell, options).catch(() => undefined)
   await using tidemark = tidemarkOf(shell, options)
   if (format === 'parquet') {
@@ -34,7 +34,7 @@ export const query: Action<QueryOptions, string> = async (shell, options, sql) =
   return 0
 }
 
-/** Returns 0 if the file cannot be read: users of `query` need no access to the warehouse. */
+/** Returns 0 if the file cannot be read, because users of `query` need no access to the warehouse. */
 const timeOf = (file: string): number => attempt(() => statSync(file).mtimeMs, 0)
 
 async function warnOfOldCopy({ err }: Shell, { config }: CommandOptions): Promise<void> {

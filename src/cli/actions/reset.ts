@@ -14,7 +14,7 @@ interface ResetOptions extends CommandOptions {
 
 export const reset: Action<ResetOptions, string> = async (shell, options, name) => {
   const { config, empty = false, yes = false } = options
-  // Without --empty, a run must read the report, so the report must be on.
+  // A report that is off cannot be read again, but it can be emptied.
   const [report = 'events'] = empty ? namedReports([name]) : selectReports([name], config)
   const message = `${empty ? 'Deletes all rows of' : 'Reads again all rows of'} ${report}. Type its name to start:`
   const typed = yes || !shell.isInteractive ? undefined : await promptFor(({ input }) => input({ message }), 'reset')

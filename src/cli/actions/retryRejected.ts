@@ -8,7 +8,7 @@ import { performAndPrint, starting } from '../performAndPrint.ts'
 
 type Retried = AnswerOf<'retry-rejected'>['retried']
 
-/** Returns 0 even if a row is rejected again, as a sync does. */
+/** Loads rejected rows again. Like a sync, exits with 0 even if rows are rejected again. */
 export const retryRejectedRows: Action = async (shell, options, names) => {
   const request = { do: 'retry-rejected', reports: namedReports(names) } as const
   return performAndPrint(shell, { ...options, start: starting(request) }, ({ retried }) => ({

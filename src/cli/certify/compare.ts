@@ -6,16 +6,16 @@ import { parseInstant } from '../../instant.ts'
 import type { World, WorldReport } from '../../sandbox/server.ts'
 import type { Warehouse } from '../../warehouse/warehouse.ts'
 
-/** All values are text. Example of a time: `µs1700000000000000`. */
+/** A row of the warehouse, with all values as text. Example of a time: `µs1700000000000000`. */
 type Row = Readonly<Record<string, string | null>>
-/** A number is an object, so that no digit is lost: 12.50 is `{ number: '125e-1' }`. */
+/** A value of the sandbox's JSON. A number is an object with its exact digits: 12.50 is `{ number: '125e-1' }`. */
 type Json = null | boolean | string | readonly Json[] | JsonObject
 type JsonObject = { readonly [field: string]: Json }
 
 interface Comparison {
   readonly report: WorldReport
   readonly currency?: string | undefined
-  /** Returns the part of a row that privacy rules allow to be stored. */
+  /** Removes from a row's JSON text the fields that privacy rules forbid to store. By default, keeps the whole row. */
   readonly keptOf?: (text: string) => string
 }
 
@@ -79,7 +79,7 @@ async function heldRows(warehouse: Warehouse, table: string, currency: string | 
   return warehouse.rows<Row>(`SELECT ${texts.join(', ')} FROM main."${table}"${where}`)
 }
 
-/** A value that its column cannot store is in `_extra`. */
+/** Returns whether a value is in the row: in its column or, if the column cannot store it, in `_extra`. */
 function isHeld(sent: Json, field: string, at: { readonly row: Row; readonly column: string | undefined }): boolean {
   const held = at.row[at.column ?? ''] ?? null
   const extra = parseExactly(at.row['_extra'] ?? '{}') as JsonObject
@@ -113,7 +113,7 @@ const parseExactly = (text: string): Json =>
     typeof value === 'number' ? { number: canonical(source) } : value,
   ) as Json
 
-/** Returns `125e-1` for 12.50 and 12.5, and `1e3` for 1000. */
+/** Returns one form for all texts of a number: `125e-1` for 12.50 and 12.5, and `1e3` for 1000. */
 export function canonical(text: string): string {
   const [, sign = '', whole = '', fraction = '', power = '0'] = /^(-?)(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/.exec(
     text,

@@ -20,11 +20,11 @@ import { counted } from '../../words.ts'
 import { type Finding, hasFailed, ok, skip } from '../check/finding.ts'
 import { differences } from './compare.ts'
 
-/** The rows take three pages, so that each read also tests paging. */
+/** The number of generated rows. They take three pages, so that each read also tests paging. */
 const ROWS = 60
 const SETTINGS = { TIDEMARK_PAGE_SIZE: '25', TIDEMARK_CURRENCIES: 'EUR,USD' }
 
-/** The table must match the sandbox after a read with each fault. */
+/** Faults of the sandbox. After a read with each fault, the table must contain the sandbox's rows. */
 const FAULTS: readonly (readonly [fault: string, claim: string])[] = [
   ['5xx*2', 'survives errors of the server (503)'],
   ['429*1:1', 'survives a request to wait (429)'],
@@ -44,7 +44,7 @@ interface Bench {
   readonly clock: ReturnType<typeof forwardClock>
 }
 
-/** The test returns a problem, or undefined if the claim is true. */
+/** A claim, its test, and the cure of a failure. The test returns a problem, or undefined if the claim is true. */
 type Claim = readonly [claim: string, test: (bench: Bench) => Promise<string | undefined>, cure: string]
 
 /** Returns a finding for each claim, such as `survives slow answers`. */
@@ -76,7 +76,7 @@ async function findingOf(bench: Bench, [check, test, cure]: Claim): Promise<Find
   }
 }
 
-/** The cures of other errors are about runs from a service, which is here a sandbox that follows the declaration. */
+/** Errors that do not depend on the declaration. Their own cure is shown instead of the cure of the claim. */
 const NO_ERRORS_OF_CLAIMS: readonly ErrorCode[] = ['DISK_FULL', 'FILES_EXHAUSTED', 'WAREHOUSE_MEMORY', 'UNEXPECTED']
 
 const NO_DELETIONS = 'the declaration has no deletions (deletes: none)'
@@ -194,7 +194,7 @@ async function difference({ context, sandbox, report }: Bench): Promise<string |
   return others.length === 0 ? first : `${first}, and ${counted(others.length, 'more difference')}`
 }
 
-/** `pass` moves the clock forward, so that no test waits for minutes. */
+/** Returns a clock whose method `pass` moves the time forward, so that no test waits for minutes. */
 function forwardClock() {
   let aheadMs = 0
   const now = () => plusMs(systemClock.now(), aheadMs)

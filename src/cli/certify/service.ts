@@ -13,15 +13,15 @@ import type { Finding } from '../check/finding.ts'
 import { type CheckContext, clampOf, pagesOf, questionOf, repeatsPages } from '../check/service.ts'
 import { counted, duration, grouped, timeText } from '../layout.ts'
 
-/** The limit is small, because `certify` may examine a service that people use. */
+/** The most requests that `certify` sends for a report. The limit is small, because people may use this service. */
 export const REQUESTS_MAX = 60
-/** Leaves the rest of `REQUESTS_MAX` for the other checks. */
+/** The most pages that one check reads, so that requests of `REQUESTS_MAX` remain for the other checks. */
 const PAGES_IN_ORDER_MAX = 20
-/** If the service hides an edit for longer than this, the advice is a longer overlap, not a longer settle. */
+/** The longest delay of an edit for which a longer settle is advised. Otherwise, a longer overlap is advised. */
 const LAG_MS_MAX = 30 * MINUTE_MS
 
 type Survey = Awaited<ReturnType<typeof surveyOf>>
-/** Undefined if the question does not apply to the report. */
+/** The finding for a question. Undefined if the question does not apply to the report. */
 type Answer = Omit<Finding, 'check'> | undefined
 
 const ok = (found: string): Answer => ({ verdict: 'ok', found })
@@ -178,7 +178,7 @@ const QUESTIONS: Readonly<Record<string, (survey: Survey) => Answer | Promise<An
   expand: async ({ pages, catalog, question, context: { config }, read: [first] }) => {
     const { expand: flags } = config.reports[pages.report.name as ReportName]
     if (flags.length === 0) return undefined
-    // Rows with collections are longer, so a page may have fewer of them.
+    // Rows with collections are longer, so the service may return fewer of them per page.
     const { page } = await pages.read({ ...question, expand: flags }, 1)
     const asked = `with ${counted(flags.length, 'flag')} of expand`
     if (page.rowCount < (first?.page.rowCount ?? 0))
@@ -214,9 +214,9 @@ const QUESTIONS: Readonly<Record<string, (survey: Survey) => Answer | Promise<An
   },
 }
 
-/** Returns how long (ms) the service hid each edit that the first read missed. */
+/** Reads all pages again and returns how long the service hid each edit that the first read missed, in milliseconds. */
 async function hiddenTimes({ pages, question, read }: Survey): Promise<readonly number[]> {
-  // Reads all pages again, because an edited row can move to another page.
+  // Reads all pages, because an edited row can move to another page.
   const reread = await Array.fromAsync(read, ({ number }) => pages.readLaterPage(question, number))
   const again = new Map(reread.flatMap((each) => timesOf(pages, each)))
   return read.flatMap((each) =>

@@ -31,7 +31,7 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   if (config.lake !== undefined) return checkLake(config, config.lake)
   try {
     if (!isThere(warehouse)) return await checkFolder(check, warehouse)
-    // Tidemark creates its log, staged rows, queue and socket in the folder.
+    // The folder must be writable, because Tidemark creates its log, staged rows, queue and socket in the folder.
     await requireWritable([warehouse, constants.W_OK], [path.dirname(warehouse), MAKES_FILES])
     await requireWritable(...(await findLeftovers(config)).map((folder) => [folder, MAKES_FILES] as const))
     const found = `${warehouse}, ${await sizeOf(warehouse)}, layout ${await layoutOf(config)}`
@@ -86,7 +86,7 @@ export async function checkPublished(config: Config): Promise<Finding> {
   }
 }
 
-/** Returns undefined if the copy is the same, or if the warehouse is in use. */
+/** Returns how the warehouse differs from the copy. Undefined: they do not differ, or the warehouse is in use. */
 export async function findDifference(config: Config, copy: Database) {
   await using warehouse = await openWarehouseToRead(config).catch(() => undefined)
   if (warehouse === undefined) return undefined
@@ -141,7 +141,7 @@ async function findLeftovers({ warehouse, staging }: Config): Promise<string[]> 
 
 async function checkFolder(check: string, file: string): Promise<Finding> {
   let folder = path.dirname(file)
-  // `lstat` also finds a link without a target, which keeps the file from being created.
+  // Uses `lstat`, because it also finds a link without a target. Such a link keeps the file from being created.
   while (lstatSync(folder, { throwIfNoEntry: false }) === undefined) folder = path.dirname(folder)
   const failed = (why: string, cure: string) =>
     fail(check, new SyncError('WAREHOUSE_MISSING', `${file} is not there, and ${folder} ${why}`, { cure }))
@@ -153,7 +153,7 @@ async function checkFolder(check: string, file: string): Promise<Finding> {
   return failed('is not writable', `Make ${folder} writable for this user, or ${otherPath}`)
 }
 
-/** A publication needs space for the warehouse, the old copy and the new copy. */
+/** The copies of the warehouse that a publication needs space for: the warehouse, the old copy and the new copy. */
 const COPIES = 3
 const DAYS_UNTIL_FULL_MIN = 30
 const GROWTH_DAYS = 7
@@ -176,7 +176,7 @@ export async function checkDisk(config: Config): Promise<Finding> {
 interface DiskSpace {
   readonly free: number
   readonly size: number
-  /** Undefined in the first `GROWTH_DAYS` days, because the first read of all rows is not the usual growth. */
+  /** Undefined in the first `GROWTH_DAYS` days, when the first read of all rows would look like growth. */
   readonly bytesPerDay: number | undefined
 }
 

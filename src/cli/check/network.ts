@@ -13,7 +13,7 @@ import { fail, type Finding, ok, warn } from './finding.ts'
 const CONNECT_MS_MAX = 10_000
 const CERTIFICATE_DAYS_MIN = 14
 
-/** Trusts the same certificate authorities as the client's requests. */
+/** Connects to the service's port. Trusts the same certificate authorities as the client's requests. */
 export async function checkNetwork({ service }: Pick<Config, 'service'>, clock: Clock): Promise<Finding> {
   const check = 'network'
   const { hostname, host, protocol, port } = service.baseUrl
@@ -53,7 +53,7 @@ async function awaitEvent(socket: Socket, event: string, clock: Clock): Promise<
   if (opening === undefined) throw Object.assign(new TypeError('late'), { code: 'ETIMEDOUT' })
 }
 
-/** The first pattern that matches Node's error code is used. */
+/** Cures by error code. The first pattern that matches Node's error code applies. */
 const CURES: readonly (readonly [codes: RegExp, cure: string])[] = [
   [/^ENOTFOUND$/, 'Check the host name in service.base_url, and that this machine can resolve names (DNS).'],
   [/^EAI_AGAIN$/, 'The name server does not answer: check this machine’s DNS.'],

@@ -63,7 +63,7 @@ async function checkReport(context: CheckContext, report: ReportName): Promise<F
   try {
     const pages = pagesOf(context, report)
     const question = questionOf(pages.report, context)
-    // Requests one row before a whole page, so that a missing permission costs only a small request.
+    // Requests a single row first, so that a missing permission costs only a small request.
     await pages.readFirst(question, 1)
     const { page } = await pages.read(question, 1)
     const clamped = await clampOf(pages, question, page)
@@ -110,7 +110,7 @@ export function questionOf(declaration: Declaration, { config, client, clock }: 
   }
 }
 
-/** Returns the service's page size if it is smaller than requested. */
+/** Returns the service's page size if it is smaller than requested, or undefined if it is not. */
 export async function clampOf(pages: PageSource, question: Question, page: ScannedPage): Promise<number | undefined> {
   const { pageSize, totalCount } = page.envelope
   if (pageSize !== undefined && pageSize < pages.pageSize) return pageSize
@@ -123,7 +123,7 @@ export async function clampOf(pages: PageSource, question: Question, page: Scann
   return second.page.keys.some((key) => !seen.has(key)) ? page.rowCount : undefined
 }
 
-/** The test is repeated, because rows can move between pages. */
+/** The number of comparisons. Rows that move between two requests can make a single comparison wrong. */
 const PAGING_TRIES = 3
 
 /** Returns whether the service returns page 1 for every page number. */
@@ -162,7 +162,7 @@ function checkClock(client: ReportingClient, clock: Clock): Finding {
   return skewFinding(millisBetween(service, clock.now()))
 }
 
-/** Differences are rounded to this, because the Date header has whole seconds. */
+/** Differences between clocks are rounded to this unit, because the service's Date header has whole seconds. */
 const SKEW_GRAIN_MS = 5_000
 
 /** Compares the clocks. `aheadMs` is this machine's time minus the service's time. */

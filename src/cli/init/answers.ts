@@ -20,7 +20,7 @@ const trimmed = (text: string | undefined): string | undefined => (text?.trim() 
 /** Throws USAGE_INVALID if a setting is missing and there is no terminal. */
 export async function answersOf({ env, cwd, isInteractive }: Shell, given: InitSettings) {
   const file = trimmed(env['REPORTING_CLIENT_SECRET_FILE'])
-  // Not trimmed, because a space can be part of the secret.
+  // The secret is not trimmed, because a space can be part of it.
   const direct = trimmed(env['REPORTING_CLIENT_SECRET']) === undefined ? undefined : env['REPORTING_CLIENT_SECRET']
   const known = {
     baseUrl: trimmed(given.baseUrl) ?? trimmed(env['REPORTING_BASE_URL']),
@@ -73,11 +73,10 @@ const PROMPTS = {
 
 export const promptSecret = async (): Promise<Secret> => new Secret(await PROMPTS.secret())
 
-/** Returns false without a terminal. */
 export const promptYesOrNo = async ({ isInteractive }: Shell, message: string, preselected = false): Promise<boolean> =>
   isInteractive && promptFor(({ confirm }) => confirm({ message, default: preselected }))
 
-/** Imports the prompts package only when needed, so that commands start fast. */
+/** Asks for a setting. Imports the prompts package only here, so that other commands start fast. */
 export async function promptFor<T>(ask: (prompts: typeof import('@inquirer/prompts')) => Promise<T>, command = 'init') {
   try {
     return await ask(await import('@inquirer/prompts'))
