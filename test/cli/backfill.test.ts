@@ -13,10 +13,22 @@ describe('tidemark backfill', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/^events +done +2000-01-01T00:00:00Z .* 32\/32 +0 /m)
     expect(stdout).toMatch(/^enquiries +done /m)
+    expect(stdout).not.toContain('no rows were modified')
     expect(stdout).toMatch(/^published copy: .*published\.duckdb$/m)
     const [held] = await rowsOf<{ n: number }>(world, 'SELECT count(*) AS n FROM enquiries')
     expect(held?.n).toBe(world.sandbox.world.keys('enquiries').length)
     expect(await rowsOf(world, 'SELECT * FROM tidemark.marks')).toEqual([])
+  })
+
+  it('names the range if no row was modified in it, and ends with 0', async () => {
+    await using world = await aWorld(SMALL)
+    const range = ['--from', '2001-01-01', '--to', '2001-02-01']
+    const { code, stdout } = await world.run('backfill', 'events', 'enquiries', ...range)
+    expect(code).toBe(0)
+    for (const report of ['events', 'enquiries'])
+      expect(stdout).toContain(
+        `${report}: no rows were modified between 2001-01-01T00:00:00Z and 2001-02-01T00:00:00Z\n`,
+      )
   })
 
   it.each([

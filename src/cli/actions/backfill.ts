@@ -70,15 +70,17 @@ function endsText(ends: readonly BackfillEnd[], width: number): string {
     const numbers = [failed, pages, rows, inserted, updated, deleted, rejected]
     return [report, state, timeText(range.since), timeText(range.until), progress, ...numbers]
   })
-  const failures = ends.flatMap(failureLines).join('')
-  return `${table(COLUMNS, rows, width)}${failures === '' ? '' : `\n${failures}`}`
+  const notes = ends.flatMap(noteLines).join('')
+  return `${table(COLUMNS, rows, width)}${notes === '' ? '' : `\n${notes}`}`
 }
 
 const FAILURES_SHOWN = 5
 
-function failureLines({ report, ended, error }: BackfillEnd): string[] {
+function noteLines({ report, ended, error }: BackfillEnd): string[] {
   if (ended === undefined) return [problemText(report, error)]
-  if (ended.state === 'done') return []
+  const { range, figures } = ended
+  const none = `${report}: no rows were modified between ${timeText(range.since)} and ${timeText(range.until)}\n`
+  if (ended.state === 'done') return figures.rows === 0 ? [none] : []
   const shown = ended.failures.slice(0, FAILURES_SHOWN).map((window) => `${report} ${failedText(window)}\n`)
   const more = ended.failures.length - shown.length
   const cure =
