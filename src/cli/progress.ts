@@ -1,5 +1,5 @@
 /** Shows the progress of runs on standard error: on a terminal as redrawn lines, with `--json` as log lines. */
-import type { ReportName } from '../../schema/index.ts'
+import { isPerRecord, type ReportName } from '../../schema/index.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Outcome, Progress } from '../operations/contract.ts'
@@ -92,10 +92,19 @@ export const lineProgress = (out: Output): ProgressView => ({
   onOutcome: (outcome) => out.write(`${outcomeLine(outcome)}\n`),
 })
 
+export const NONE_DUE = 'no record was due'
+export const NOTHING_ASKED = `${NONE_DUE}, so nothing was requested from the service`
+
+/** Returns true if a run of an audit report succeeded without a request. */
+export const hasAskedNothing = ({ report, state, pages }: Outcome): boolean =>
+  isPerRecord(report) && state === 'done' && pages === 0
+
 /** Returns the outcome of a run as one line. Example: `events: done, 12 pages, 6,000 rows in 7.1 s`. */
-export function outcomeLine({ report, state, pages, figures, elapsedMs, offReason, error }: Outcome): string {
+export function outcomeLine(outcome: Outcome): string {
+  const { report, state, pages, figures, elapsedMs, offReason, error } = outcome
   if (state === 'off') return `${report}: off, ${offReason ?? 'not configured'}`
   if (error !== undefined) return `${report}: ${state} after ${duration(elapsedMs)}, ${error.code}`
+  if (hasAskedNothing(outcome)) return `${report}: ${state}, ${NOTHING_ASKED}`
   return `${report}: ${state}, ${counted(pages, 'page')}, ${counted(figures.rows, 'row')} in ${duration(elapsedMs)}`
 }
 

@@ -34,6 +34,17 @@ describe('tidemark sync', () => {
     expect(existsSync(path.join(world.folder, 'data/published.duckdb'))).toBe(true)
   })
 
+  it('says that no record of an audit report was due, and does not look as if the service had answered', async () => {
+    await using world = await aWorld({ sandbox: { rows: 1 } })
+    const { code, stdout, stderr } = await world.run('sync', 'enquiry_audit_entries')
+    expect(code).toBe(0)
+    expect(stdout).toContain('enquiry_audit_entries: no record was due, so nothing was requested from the service\n')
+    expect(stderr).toBe('enquiry_audit_entries: done, no record was due, so nothing was requested from the service\n')
+    expect(world.sandbox.requests.list().filter(({ path }) => path.startsWith('/reportingapi'))).toEqual([])
+    const { reports } = JSON.parse((await world.run('sync', 'enquiry_audit_entries', '--json')).stdout) as Document
+    expect(reports).toMatchObject([{ state: 'done', pages: 0, nothing_requested_because: 'no record was due' }])
+  })
+
   it('reads only what changed when it runs again', { tags: 'long' }, async () => {
     await using world = await aWorld()
     await world.run('sync', 'events')

@@ -15,6 +15,7 @@ import {
   timeText,
   zeroColumns,
 } from '../layout.ts'
+import { hasAskedNothing, NONE_DUE, NOTHING_ASKED } from '../progress.ts'
 import type { Action } from '../shell.ts'
 import { latenessText, offCureLines } from '../standingText.ts'
 import { performAndPrint } from '../performAndPrint.ts'
@@ -74,10 +75,13 @@ function notes(outcomes: readonly Outcome[]): string {
 }
 
 const NOTES: readonly ((outcome: Outcome) => string)[] = [
+  (outcome) => (hasAskedNothing(outcome) ? NOTHING_ASKED : ''),
   ({ report, figures: { rejected } }) =>
     rejected === 0 ? '' : `${grouped(rejected)} rejected; ${shownBy('rejected_rows', report)}`,
   ({ report, figures: { misfits } }) =>
-    misfits === 0 ? '' : `${grouped(misfits)} values did not fit their columns; ${shownBy('misfits', report)}`,
+    misfits === 0
+      ? ''
+      : `${counted(misfits, 'value')} did not fit ${misfits === 1 ? 'its column' : 'their columns'}; ${shownBy('misfits', report)}`,
   ({ figures: { frozen } }) => (frozen.length === 0 ? '' : frozenText(frozen)),
   ({ report, figures: { late, latenessMs } }) =>
     late === 0 ? '' : `${counted(late, 'row')} came late; ${latenessText(report, latenessMs)}`,
@@ -104,7 +108,8 @@ function closing(outcomes: readonly Outcome[]): string {
 function summaryDocument({ outcomes, published, ...answer }: SyncAnswer, elapsedMs: number): object {
   const marks = new Map(answer.marks)
   return {
-    reports: outcomes.map(({ report, runId, state, pages, figures, offReason, error, elapsedMs }) => {
+    reports: outcomes.map((outcome) => {
+      const { report, runId, state, pages, figures, offReason, error, elapsedMs } = outcome
       const mark = marks.get(report)
       return {
         report,
@@ -125,6 +130,7 @@ function summaryDocument({ outcomes, published, ...answer }: SyncAnswer, elapsed
         seconds: Math.round(elapsedMs) / 1_000,
         mark: mark === undefined ? null : formatInstant(mark),
         ...(offReason !== undefined && { off_because: offReason }),
+        ...(hasAskedNothing(outcome) && { nothing_requested_because: NONE_DUE }),
         ...(error !== undefined && { error: { code: error.code, message: error.message, cure: error.cure } }),
       }
     }),
