@@ -10,6 +10,7 @@ import { formatInstant, HOUR_MS, SECOND_MS, toMillis } from '../../src/instant.t
 import type { Log } from '../../src/log.ts'
 import type { NewData, NewDataRequest } from '../../src/warehouse/books/newData.ts'
 import { Message, type NoticeBook, type ReceiverState } from './memory.ts'
+import { counted } from '../../src/words.ts'
 
 export interface DeliveriesOptions {
   readonly config: Pick<Config, 'service' | 'notify'>
@@ -81,7 +82,7 @@ export class Deliveries {
     if (found === undefined || reports.every((report) => cursors[report] === found.to)) return
     for (const { report, ...data } of found.changed) {
       const { inserted, updated, deleted } = data.rows
-      const message = `${report}: ${inserted} rows inserted, ${updated} updated, ${deleted} deleted`
+      const message = `${report}: ${counted(inserted, 'row')} inserted, ${updated} updated, ${deleted} deleted`
       waiting.push(newMessage({ event: 'data.published', report, message, data }, this.#parts))
     }
     // Unchanged reports get the new cursor too, because old cursors expire.

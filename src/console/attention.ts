@@ -5,7 +5,7 @@ import type { Attention } from './api/schemas.ts'
 import { asSyncError } from '../errors.ts'
 import type { Standing } from '../status/standing.ts'
 import { DAY_MS, formatInstant, fromMillis } from '../instant.ts'
-import { duration } from '../words.ts'
+import { counted, duration } from '../words.ts'
 import type { Pause } from '../warehouse/books/reportStates.ts'
 import type { AllSettings, ReportSettings } from './backend.ts'
 
@@ -116,7 +116,7 @@ const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Co
   rejected: ({ report, rejected }) => {
     if (rejected === 0) return undefined
     return {
-      title: `${report}: ${rejected === 1 ? '1 row' : `${rejected.toLocaleString('en')} rows`} could not be stored`,
+      title: `${report}: ${counted(rejected, 'row')} could not be stored`,
       why: 'Each row is kept whole, with the reason; all other rows were loaded.',
       cure: 'Read the reasons. Once the service or a newer Tidemark has fixed the cause, load them again.',
       action: 'retry-rejected',
@@ -125,7 +125,7 @@ const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Co
   misfits: ({ report, misfits }) => {
     if (misfits === 0) return undefined
     return {
-      title: `${report}: ${misfits === 1 ? '1 value does' : `${misfits.toLocaleString('en')} values do`} not fit`,
+      title: `${report}: ${counted(misfits, 'value')} ${misfits === 1 ? 'does' : 'do'} not fit`,
       why: 'Their columns are NULL, and the values are in _extra or _payload; tidemark.misfits lists them with the reason.',
       cure: 'Correct them in the service: a version of the row that fits ends this.',
     }

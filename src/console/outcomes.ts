@@ -4,6 +4,7 @@ import type { AnswerOf, Outcome as RunOutcome, Progress, RunningRun as ActiveRun
 import { notableFigures } from '../../jobs/runs/runs.ts'
 import type { Problem } from '../status/standing.ts'
 import type { Outcome, RunningRun } from './api/schemas.ts'
+import { counted, grouped } from '../words.ts'
 
 type RetriedReport = AnswerOf<'retry-rejected'>['retried'][number]
 type Result = Partial<
@@ -23,10 +24,10 @@ export function outcomesOf(answer: unknown): Outcome[] {
   return [
     ...(outcome === undefined ? [] : [runOutcome(outcome)]),
     ...retried.map(retriedOutcome),
-    ...dismissed.map(({ report, rows }) => plainOutcome(report, `${rows} rejected rows dismissed`)),
+    ...dismissed.map(({ report, rows }) => plainOutcome(report, `${counted(rows, 'rejected row')} dismissed`)),
     ...paused.map((report) => plainOutcome(report, 'paused')),
     ...resumed.map((report) => plainOutcome(report, 'resumed')),
-    ...reset.map(({ report, rows }) => plainOutcome(report, `${rows} rows are read again`)),
+    ...reset.map(({ report, rows }) => plainOutcome(report, `${counted(rows, 'row')} to read again`)),
     ...(what === undefined ? [] : [{ report: '', state: 'cancelled', text: `cancelled: ${what}`, error: null }]),
   ]
 }
@@ -40,12 +41,12 @@ function runOutcome({ report, state, figures, error }: RunOutcome): Outcome {
   if (error !== undefined) {
     return { report, state, text: `${report}: ${state}: ${error.message}`, error: problemOf(error) }
   }
-  const text = [`${report}: ${state}`, `${figures.rows} rows`, ...notableFigures(figures)].join(', ')
+  const text = [`${report}: ${state}`, counted(figures.rows, 'row'), ...notableFigures(figures)].join(', ')
   return { report, state, text, error: null }
 }
 
 function retriedOutcome({ report, tried, loaded, rejected, withheld = 0 }: RetriedReport): Outcome {
-  const again = tried === 0 ? [] : [`${loaded} of ${tried} rows loaded, ${rejected} rejected again`]
+  const again = tried === 0 ? [] : [`${grouped(loaded)} of ${counted(tried, 'row')} loaded, ${rejected} rejected again`]
   const withoutValues = withheld === 0 ? [] : [`${withheld} kept without values can not be loaded again`]
   const parts = [...again, ...withoutValues]
   const text = `${report}: ${parts.length === 0 ? 'no rejected rows' : parts.join('; ')}`

@@ -13,6 +13,7 @@ import type { SyncContext } from './context.ts'
 import { provenSlices } from './walk/provenSlices.ts'
 import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 import { readServiceTime } from './walk/serviceTime.ts'
+import { counted, grouped } from '../words.ts'
 
 const RANGES_MAX = 8
 /** Comparisons stop for `STOPPED_MS` after this many of them found no cause for the difference. */
@@ -58,7 +59,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
   }
   // A row without a creation time never gets one, so later comparisons would fail, too.
   const failuresNow = result === UNDATED ? FAILURES_MAX : failures + 1
-  const why = `${result}: the service counts ${total} rows, ${storedRows} are stored`
+  const why = `${result}: the service counts ${counted(total, 'row')}, the table has ${grouped(storedRows)}`
   await record({
     acceptedDifference: total - storedRows,
     failures: failuresNow,

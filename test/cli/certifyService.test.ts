@@ -37,7 +37,7 @@ it.each([
   ['clamp:20', /page size \| warn \| 50 rows were requested, 20 were returned/],
   ['from-zero', /first page \| ok \| pages are counted from 0[^]*120 rows, each with a key of its own/],
   ['ignore-page', /page numbers \| warn \| every page is the first one again/],
-  ['total-lies:3', /totals \| warn \| the total is 123, but 120 rows were returned/],
+  ['total-lies:3', /totals \| warn \| the total is 123, but the pages have 120 rows/],
   ['beyond:404', /after the last page \| ok \| a refusal \(\w+\) follows page 3/],
   ['unordered', /order \| warn \| two reads of the first page had other rows/],
   ['bad-rows:7', /keys \| warn \| \d+ rows would be rejected/],

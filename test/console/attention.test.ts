@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { type ReportName, reportNames } from '../../schema/index.ts'
 import type { Standing } from '../../src/status/standing.ts'
 import { attentionOf } from '../../src/console/attention.ts'
+import { outcomesOf } from '../../src/console/outcomes.ts'
+import { noFigures } from '../../src/sync/reportOutcome.ts'
 import type { AllSettings } from '../../src/console/backend.ts'
 
 const DAY_SECONDS = 86_400
@@ -45,6 +47,26 @@ const kinds = (...standings: Standing[]) =>
   attentionOf({ standings, pauses: [], settings, nextTicks: [] }).map(
     ({ reports, kind }) => `${reports.join()} ${kind}`,
   )
+
+it('has the singular for one row', () => {
+  const [rejected] = attentionOf({
+    standings: [standing('events', { rejected: 1 })],
+    pauses: [],
+    settings,
+    nextTicks: [],
+  })
+  expect(rejected?.title).toBe('events: 1 row could not be stored')
+  const answer = { dismissed: [{ report: 'events', rows: 1 }], reset: [{ report: 'events', rows: 1 }] }
+  const retried = [{ report: 'events', tried: 1, loaded: 1, rejected: 0 }]
+  const figures = { ...noFigures(), rows: 1 }
+  const outcome = { report: 'events', state: 'done', pages: 1, elapsedMs: 1, figures }
+  expect(outcomesOf({ ...answer, retried, outcome }).map(({ text }) => text)).toEqual([
+    'events: done, 1 row',
+    'events: 1 of 1 row loaded, 0 rejected again',
+    'events: 1 rejected row dismissed',
+    'events: 1 row to read again',
+  ])
+})
 
 describe('what needs somebody', () => {
   it('is nothing while all is well', () => {

@@ -300,7 +300,7 @@ describe('a person', () => {
     await page.getByRole('dialog').getByText('Start over with office_reservations?').waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Start over' }).click()
     await page
-      .getByText(/\d+ rows are read again/)
+      .getByText(/\d+ rows to read again/)
       .first()
       .waitFor()
     expect(person.complaints).toEqual([])

@@ -4,7 +4,7 @@ import type { VerifiedReport } from '../../operations/verifyReports.ts'
 import type { ScopeComparison } from '../../sync/verify.ts'
 import type { Deviation } from '../../warehouse/publish/compareWindow.ts'
 import { openOutputs, print } from '../commandOutput.ts'
-import { grouped, problemText, table, timeText } from '../layout.ts'
+import { counted, grouped, problemText, table, timeText } from '../layout.ts'
 import type { Action, CommandOptions, ExitCode } from '../shell.ts'
 import { tidemarkOf } from '../performAndPrint.ts'
 
@@ -86,7 +86,7 @@ function notCompared(verified: ScopeComparison): string[] {
     ? 'have no stamp and match no window'
     : 'match no window, since they were never edited, or not in it'
   const reconcile = `tidemark reconcile ${verified.report}`
-  return [`${nameOf(verified)}: ${grouped(unmatched)} of ${grouped(held)} rows ${why}: ${reconcile} compares them\n`]
+  return [`${nameOf(verified)}: ${grouped(unmatched)} of ${counted(held, 'row')} ${why}: ${reconcile} compares them\n`]
 }
 
 const documentOf = ({ report, scopes, error }: VerifiedReport): object => ({

@@ -112,7 +112,7 @@ const QUESTIONS: Readonly<Record<string, (survey: Survey) => Answer | Promise<An
     if (!isWhole || isIgnored) return skip(`each page shows ${grouped(total)}; too many pages to count all rows`)
     const rows = read.reduce((sum, { page }) => sum + page.rowCount, 0)
     if (rows === total) return ok(`the total is true: ${counted(rows, 'row')}`)
-    return warn(`the total is ${grouped(total)}, but ${counted(rows, 'row')} were returned`, NO_TOTAL)
+    return warn(`the total is ${grouped(total)}, but the pages have ${counted(rows, 'row')}`, NO_TOTAL)
   },
   order: async ({ pages, question, read: [first] }) => {
     const again = await pages.read(question, 1)
@@ -144,7 +144,7 @@ const QUESTIONS: Readonly<Record<string, (survey: Survey) => Answer | Promise<An
     const outside = rows.filter(([, times]) => !times.some((at) => at >= since && at <= until))
     if (outside.length === 0) return ok(`${counted(rows.length, 'row')} of a window have their times inside it`)
     return warn(
-      `${counted(outside.length, 'row')} of ${grouped(rows.length)} have no time of newerBy inside the requested window`,
+      `${grouped(outside.length)} of ${counted(rows.length, 'row')} without a time of newerBy inside the requested window`,
       'Look at window and newerBy in the declaration.',
     )
   },

@@ -5,7 +5,7 @@ import path from 'node:path'
 import type { Config } from '../../config/config.ts'
 import { asSyncError, SyncError } from '../../errors.ts'
 import { isFolder, isThere } from '../../folders.ts'
-import { grouped } from '../layout.ts'
+import { counted } from '../layout.ts'
 import { openNewest, openPublished, openWarehouseToRead } from '../../wiring/published.ts'
 import { runLogsOf } from '../../runLogs.ts'
 import { spillPrefix } from '../../warehouse/database/warehouseFile.ts'
@@ -78,7 +78,7 @@ export async function checkPublished(config: Config): Promise<Finding> {
     await requireWritable([path.dirname(published), MAKES_FILES])
     await using database = await openPublished(config)
     const [loads] = await database.rows<{ loads: number }>('SELECT count(*) AS loads FROM tidemark.loads')
-    const found = `${published}, ${await sizeOf(published)}, ${grouped(loads?.loads ?? 0)} loads`
+    const found = `${published}, ${await sizeOf(published)}, ${counted(loads?.loads ?? 0, 'load')}`
     const stale = await findDifference(config, database)
     return stale === undefined ? ok(check, found) : warn(check, `${found}; ${stale.what}`, stale.cure)
   } catch (thrown) {
@@ -187,7 +187,7 @@ export function diskVerdict(check: string, { free, size, bytesPerDay }: DiskSpac
   const cure = 'Free space or enlarge the disk; a full one stops loads and publishing, and loses nothing.'
   if (free <= (COPIES - 1) * size) return warn(check, `${found}; publishing needs room for a second copy`, cure)
   if (days < DAYS_UNTIL_FULL_MIN)
-    return warn(check, `${found}; full in about ${Math.max(1, Math.round(days))} days`, cure)
+    return warn(check, `${found}; full in about ${counted(Math.max(1, Math.round(days)), 'day')}`, cure)
   return ok(check, found)
 }
 

@@ -19,6 +19,7 @@ import { type Progress, type SyncContext, type WindowsProgress, withFence } from
 import { loadPulled, type Pull, type WindowRequest, type PulledWindow, settingsHash } from './handover.ts'
 import { pauseAfter, pausedReports } from '../pauses.ts'
 import { storeSettings } from '../refill.ts'
+import { counted } from '../../words.ts'
 
 export interface BackfillProgress extends Progress {
   readonly backfillId: string
@@ -228,7 +229,7 @@ async function outcomeOf(
 export function windowsFailed({ backfillId, report, failures, figures }: BackfillOutcome): SyncError {
   const [newest] = failures
   const code = errorCodes.find((each) => each === newest?.errorCode) ?? 'UNEXPECTED'
-  const message = `${failures.length} of ${figures.windows} windows failed, the newest of them: ${newest?.error ?? ''}`
+  const message = `${failures.length} of ${counted(figures.windows, 'window')} failed, the newest of them: ${newest?.error ?? ''}`
   const cure = 'Run the same backfill again: it reads only the windows that are missing.'
   return new SyncError(code, message, { cure, report, data: { backfillId } })
 }

@@ -16,6 +16,7 @@ import { probeFirstNumber, probePageZero } from './probes/firstNumber.ts'
 import { type FoundPage, probeLastPage, probeUncounted } from './probes/lastPage.ts'
 import { probeNarrower, probeOutside, probePartTotals } from './probes/missingRows.ts'
 import { PageWalk, type SliceSource } from './walkPages.ts'
+import { counted } from '../../words.ts'
 
 export interface ProvenRows {
   readonly kind: 'proven'
@@ -233,7 +234,7 @@ function unstableError({ slice: { span }, settings, walk }: SliceState, report: 
     span === undefined
       ? 'everything'
       : `${span.since === undefined ? '…' : formatInstant(span.since)} to ${formatInstant(span.until)}`
-  const moved = repeats > 0 ? `${repeats} rows were returned twice` : 'each walk returned other rows'
+  const moved = repeats > 0 ? `the pages repeat ${counted(repeats, 'row')}` : 'each walk returned other rows'
   const what =
     reason === undefined
       ? `${settings.walkAttemptsMax} walks over ${where} did not agree: ${moved}`
