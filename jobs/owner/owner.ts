@@ -35,7 +35,7 @@ export interface OwnerOptions {
   readonly onWarehouseBroken: () => void
 }
 
-/** Limits the incremental runs at the same time, because each run needs memory. */
+/** The most incremental runs at a time. The number is small, because each run needs memory. */
 const RUNS_AT_ONCE = 3
 const BACKFILLS_AT_ONCE = 2
 const WINDOWS_AT_ONCE = 6

@@ -20,7 +20,7 @@ export interface OpenOptions {
   readonly directory: string
   readonly log?: Log | undefined
   readonly clock: Clock
-  /** Is part of the names in the store. Installations with different prefixes can share a server. */
+  /** A part of all names in the store. Installations with different prefixes can share a server. */
   readonly prefix?: string | undefined
   readonly leaseMs?: number | undefined
   readonly telemetry?: Telemetry | undefined
@@ -51,8 +51,8 @@ interface StoreParts {
 const DAY_S = 24 * 3_600
 
 /**
- * After the sum of both times, at most, another worker runs the job of a dead worker. A worker whose event loop is
- * blocked for more than half of `lockDuration` can lose its job.
+ * The job of a dead worker runs again within the sum of both times, or later if a store sets a longer `stalledInterval`.
+ * A worker whose event loop is blocked for more than half of `lockDuration` can lose its job.
  */
 export const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 

@@ -9,7 +9,7 @@ import { counted, duration } from '../words.ts'
 import type { Pause } from '../warehouse/books/reportStates.ts'
 import type { AllSettings, ReportSettings } from './backend.ts'
 
-/** Returns an item with the edited settings. It names them without their values, which may be secret. */
+/** Returns an item that names the edited settings, but not their values, which may be secret. */
 export async function settingsAttention(editedKeys: () => Promise<readonly string[]>): Promise<Attention[]> {
   const keys = await editedKeys().catch((error: unknown) => [asSyncError(error).message])
   const why = `This worker still uses the settings of its start. Edited since: ${keys.join(', ')}`

@@ -12,7 +12,7 @@ import { formatTicks, parseTicks } from './ticks.ts'
 import type { ReportRequest, Value } from './validate.ts'
 
 interface RoutedRequest extends ReportRequest {
-  /** Only for requests for an enquiry's audit entries. */
+  /** The enquiry whose audit entries are requested. Undefined for other requests. */
   readonly enquiryId: number | undefined
 }
 
@@ -145,7 +145,7 @@ function windowTest(values: ReportRequest['values']): Test | undefined {
   return ({ modified, aggregate }) => [modified, aggregate].some((at) => at >= from && at <= to)
 }
 
-/** Filters that do more than test for equality. */
+/** Tests of filters, by parameter. All other filters test for equality. */
 const COMPARISONS: Readonly<Record<string, (row: Row, wanted: Value, field: string) => boolean>> = {
   createdSince: ({ created }, wanted) => created >= Number(wanted),
   createdUntil: ({ created }, wanted) => created <= Number(wanted),

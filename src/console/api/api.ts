@@ -80,7 +80,7 @@ export function limitedTo(max: number, what = 'requests are already open') {
   return async <T>({ raw }: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
     if (open >= max) throw new SyncError('CONSOLE_LIMITED', `${max} ${what}`, { cure: 'Try again in a minute.' })
     const left = new AbortController()
-    // The `close` event does not occur again if the client has already disconnected.
+    // If the client has already disconnected, no `close` event follows.
     if (raw.destroyed) left.abort(clientLeft())
     raw.once('close', () => left.abort(clientLeft()))
     open += 1
