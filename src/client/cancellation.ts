@@ -2,19 +2,14 @@
 import { cancelled } from '../errors.ts'
 import { onAbort } from '../signals.ts'
 
-export interface LinkedSignal extends Disposable {
-  readonly signal: AbortSignal
-  abort(reason: unknown): void
-}
-
 /** Returns a signal that aborts as soon as a parent aborts. */
-export function linkedSignal(parents: readonly (AbortSignal | undefined)[]): LinkedSignal {
+export function linkedSignal(parents: readonly (AbortSignal | undefined)[]) {
   const controller = new AbortController()
   const followed = parents.filter((parent) => parent !== undefined)
   const links = followed.map((parent) => onAbort(parent, () => controller.abort(parent.reason)))
   return {
     signal: controller.signal,
-    abort: (reason) => controller.abort(reason),
+    abort: (reason: unknown) => controller.abort(reason),
     [Symbol.dispose]: () => links.forEach((link) => link[Symbol.dispose]()),
   }
 }

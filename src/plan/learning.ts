@@ -5,11 +5,8 @@ import { continuesOnPage2, lastPageFound } from './sliceFacts.ts'
 
 export const singlePage = ({ profile, settings, walk }: SliceState): PagingProfile =>
   withLastPage(profile, Math.min(walk.firstRows, settings.pageSize))
-
 export const provenPage = (state: SliceState): PagingProfile => withProvenPage(singlePage(state), state.walk.firstRows)
-
 export const fullPage = ({ profile, walk }: SliceState): PagingProfile => withFullPage(profile, walk.firstRows)
-
 export const followedPage = (state: SliceState) => (continuesOnPage2(state) ? fullPage(state) : state.profile)
 
 export function countedPages(state: SliceState): PagingProfile {

@@ -15,14 +15,11 @@ const PAGES_EACH_AFTER_MOVE = 8
 
 export const isOld = ({ slice: { span }, settings }: SliceState): boolean =>
   span !== undefined && span.until <= settings.youngFrom
-
 const mayCut = ({ policy }: SliceState): boolean => policy.cuts !== 'never'
-
 const isEnd = (state: SliceState): boolean => state.readUpTo === 'the end'
 
 export const isEnvelopePage1 = (state: SliceState): boolean =>
   state.attempt === 1 && state.readUpTo === 'page 1' && state.walk.firstTotal !== undefined
-
 export const isArrayUpToPage2 = (state: SliceState): boolean =>
   state.attempt === 1 && state.readUpTo !== 'the end' && state.walk.firstTotal === undefined
 
@@ -60,7 +57,6 @@ const isLong = ({ walk }: SliceState): boolean => walk.leastTotal > 2 * PAGES_EA
 
 export const orderOfTotal = (state: SliceState) =>
   isCutAfterMove(state) ? 'until a row moves' : 'the pages of the total'
-
 const isCutAfterMove = (state: SliceState): boolean =>
   isOld(state) && state.slice.crowdedInstant === undefined && finerParts(state) !== undefined
 

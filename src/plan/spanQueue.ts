@@ -40,12 +40,6 @@ interface QueuedSpan {
   restFollows?: boolean
 }
 
-interface CutFacts {
-  readonly since: Instant
-  readonly hint: CutHint | undefined
-  readonly total: number | undefined
-}
-
 export class SpanQueue {
   readonly #pending: QueuedSpan[]
   readonly #density = new Density()
@@ -153,7 +147,8 @@ export class SpanQueue {
     if (span.until <= this.#wholeUntil) this.#wholeUntil = Number.NEGATIVE_INFINITY
     this.#overfullInARow += 1
     this.#overfullEnd = span.until
-    const hint = total === undefined ? this.#hint(span.since, span.until, plan) : undefined
+    const whole = { since: span.since, until: span.until }
+    const hint = total === undefined ? this.#hint(whole, plan) : undefined
     const length = span.until - span.since
     const rest = this.#restFollows && !this.#isFarOver(total) ? this.#pending.pop() : undefined
     if (this.#restFollows && rest === undefined) this.#subtractFromNext(total ?? 0)
@@ -163,7 +158,7 @@ export class SpanQueue {
       return
     }
     this.#pending.push(joined)
-    const end = (span.since + this.#shorterLength(length, { since: span.since, hint, total })) as Instant
+    const end = (span.since + this.#nextLength(whole, hint, total)) as Instant
     this.#nextEnds = [end, ...(hint?.cuts.slice(1).filter((at) => at > end && at < span.until) ?? [])]
     this.#earliestStamp = hint?.earliestStamp
     const { rate } = this.#density
@@ -204,7 +199,7 @@ export class SpanQueue {
     return this.#overfullEnd === undefined ? grown : Math.min(grown, (this.#overfullEnd - span.since) / 2)
   }
 
-  #hint(since: Instant, until: Instant, { stamps, pageRows }: CutPlan): CutHint | undefined {
+  #hint({ since, until }: BoundedSpan, { stamps, pageRows }: CutPlan): CutHint | undefined {
     if (stamps === undefined) return undefined
     const { rate } = this.#density
     const isDensityKnown = rate !== undefined && rate * (until - since) > pageRows / 3
@@ -219,10 +214,10 @@ export class SpanQueue {
     })
   }
 
-  #shorterLength(length: number, facts: CutFacts): number {
-    const { total } = facts
+  #nextLength(span: BoundedSpan, hint: CutHint | undefined, total: number | undefined): number {
+    const length = span.until - span.since
     const shrunk = shorterLength(length, this.#overfullInARow)
-    const hinted = this.#hintedLength(length, facts) ?? shrunk
+    const hinted = this.#hintedLength(span, hint, total) ?? shrunk
     const isStuck = total !== undefined && total > (this.#lastOverfullTotal ?? Infinity) * STUCK_SHARE
     this.#lastOverfullTotal = total
     this.#crowdedSigns = isStuck ? this.#crowdedSigns + 1 : 0
@@ -232,9 +227,9 @@ export class SpanQueue {
     return Math.max(1, Math.min(length - 1, Math.floor(bounded)))
   }
 
-  #hintedLength(length: number, { since, hint, total }: CutFacts): number | undefined {
+  #hintedLength({ since, until }: BoundedSpan, hint: CutHint | undefined, total: number | undefined) {
     const planned = this.#density.planned(this.#pageRows)
-    if (total !== undefined) return (length * planned) / total
+    if (total !== undefined) return ((until - since) * planned) / total
     const end = hint?.cuts[0]
     if (end !== undefined) return end - since
     return hint?.rate === undefined ? undefined : planned / hint.rate

@@ -20,7 +20,7 @@ export async function readAllRows(reading: Reading): Promise<ProvenSlice> {
 
 /** Returns undefined if rows may lack a creation time. `total`: the first response's total. */
 async function readByCreation(reading: Reading, total: number | undefined): Promise<ProvenSlice | undefined> {
-  const span = { since: undefined, until: reading.plan.window.until }
+  const span = reading.unbounded
   const { youngFrom, loadRowsMax } = reading.source.settings
   const keys = new KeySet()
   const proofs = new Set<string>()

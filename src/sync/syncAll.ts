@@ -35,11 +35,8 @@ export async function syncAll(
     context.onOutcome?.(outcome)
   }
   const running = wanted.filter((report) => !outcomes.has(report))
-  await eachConcurrently(
-    running.filter((report) => !isPerRecord(report)),
-    REPORTS_AT_ONCE,
-    run,
-  )
+  const others = running.filter((report) => !isPerRecord(report))
+  await eachConcurrently(others, REPORTS_AT_ONCE, run)
   await eachConcurrently(running.filter(isPerRecord), REPORTS_AT_ONCE, run)
   return wanted.flatMap((report) => outcomes.get(report) ?? [])
 }

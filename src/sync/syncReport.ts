@@ -46,15 +46,22 @@ interface ScopeRun {
   readonly isLast: boolean
 }
 
-type PreviousWindow = LastWindow & PreviousRun
-
-async function syncScope(context: SyncContext, scopeRun: ScopeRun): Promise<{ pages: number; figures: Figures }> {
-  const { declaration, scope, run, isLast } = scopeRun
-  const last = await context.warehouse.books.lastWindow(run.report, scope)
+async function syncScope(context: SyncContext, { declaration, scope, run, isLast }: ScopeRun) {
+  const { books } = context.warehouse
+  const config = context.settings.reports[run.report]
+  const last = await books.lastWindow(run.report, scope)
   const serviceTime = await readServiceTime(context, declaration, { currency: scope })
+  if (declaration.window.required && config.start > serviceTime)
+    throw new SyncError('REQUEST_INVALID', `the start of ${run.report} is later than the service's clock`, {
+      cure: 'Check start (it must not be in the future).',
+    })
   // Reads our clock only now, so that the elapsed time includes the request for the service's time.
   const previous = { ...last, elapsedMs: last.begunAt && millisBetween(last.begunAt, context.clock.now()) }
-  await using reading = await openReading(context, scopeRun, { previous, serviceTime })
+  const window = nextWindow(previous, serviceTime, { ...config, sinceRequired: declaration.window.required })
+  const profile = await books.pagingProfile({ report: run.report, pageSize: config.pageSize })
+  const reason = { kind: 'changes' } as const
+  const plan = { declaration, config, scope, runId: run.runId, window, profile, reason, runSoFar: run }
+  await using reading = new Reading(context, plan)
   const refill = await openCoverage(context, reading, previous.mark)
   await readChanges(reading, previous)
   if (refill !== undefined) await readAgain(context, reading, refill)
@@ -66,24 +73,7 @@ async function syncScope(context: SyncContext, scopeRun: ScopeRun): Promise<{ pa
   return { pages: reading.pagesRead, figures: reading.intake.figures }
 }
 
-async function openReading(
-  context: SyncContext,
-  { declaration, scope, run }: ScopeRun,
-  { previous, serviceTime }: { readonly previous: PreviousWindow; readonly serviceTime: Instant },
-): Promise<Reading> {
-  const config = context.settings.reports[run.report]
-  if (declaration.window.required && config.start > serviceTime)
-    throw new SyncError('REQUEST_INVALID', `the start of ${run.report} is later than the service's clock`, {
-      cure: 'Check start (it must not be in the future).',
-    })
-  const window = nextWindow(previous, serviceTime, { ...config, sinceRequired: declaration.window.required })
-  const profile = await context.warehouse.books.pagingProfile({ report: run.report, pageSize: config.pageSize })
-  const reason = { kind: 'changes' } as const
-  const { runId } = run
-  return new Reading(context, { declaration, config, scope, runId, window, profile, reason, runSoFar: run })
-}
-
-async function readChanges(reading: Reading, previous: PreviousWindow): Promise<void> {
+async function readChanges(reading: Reading, previous: LastWindow & PreviousRun): Promise<void> {
   const { declaration, window, config } = reading.plan
   const { since, until, serviceTime } = window
   if (since !== undefined)

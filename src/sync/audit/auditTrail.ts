@@ -19,7 +19,7 @@ import { type FetchedPage, PageSource } from '../walk/pageSource.ts'
 import { readSettingsOf } from '../privacy.ts'
 import { proveSlice } from '../walk/proveSlice.ts'
 import { readServiceTime } from '../walk/serviceTime.ts'
-import { type SliceSource, walkSettings } from '../walk/walkPages.ts'
+import type { SliceSource } from '../walk/walkPages.ts'
 import type { ReportRun } from '../syncReport.ts'
 
 /** Limits the size of a load's transaction, because each record adds a window and a mark. */
@@ -197,7 +197,7 @@ class TrailReader {
       question: { expand, filters: {}, record },
       timeFilter: 'window',
       policy: WALK_POLICIES.audit,
-      settings: walkSettings(pages, this.#config, { serviceTime, limits: this.#context.settings.limits }),
+      settings: pages.walkSettings(serviceTime),
       rows: { add: async (page) => void entries.push(page), drop: async () => void (entries = []) },
       concurrency: 1,
       observe: this.#context.observe,

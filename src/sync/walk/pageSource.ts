@@ -1,10 +1,13 @@
 /** Requests pages by number, scans their rows, and updates the paging profile. */
+import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { wireKey } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
 import { earliest, type Instant, parseInstant } from '../../instant.ts'
 import { type PagingProfile, withLastPage, withPage } from '../../plan/pagingProfile.ts'
 import { bodyOf, pathOf, type Question } from '../../plan/question.ts'
+import type { WalkSettings } from '../../plan/slice.ts'
+import { youngFrom } from '../../plan/spans.ts'
 import type { ObjectCatalog } from '../../staging/catalog.ts'
 import { MalformedJson } from '../../staging/jsonBytes.ts'
 import type { PrivatePages } from '../../staging/privatePage.ts'
@@ -63,6 +66,13 @@ export class PageSource {
     return this.#context.settings.limits.walkPagesMax - this.pagesRead
   }
 
+  walkSettings(serviceTime: Instant): WalkSettings {
+    const { report, keyed, pageSize } = this
+    const { limits, reports } = this.#context.settings
+    const { start, overlapMs } = reports[report.name as ReportName]
+    return { answer: report.answer, keyed, pageSize, youngFrom: youngFrom(serviceTime, overlapMs), start, ...limits }
+  }
+
   /** Reads a page. `number` counts from 1. Throws WALK_TOO_LONG, BOUNDS_IGNORED and the client's errors. */
   async read(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
     return { ...(await this.readExactNumber(question, this.#requestedNumber(number), size)), number }
@@ -71,14 +81,16 @@ export class PageSource {
   /** Reads the first page. If the service refuses page 1, tries page 0, and the other way around. */
   async readFirst(question: Question, size = this.pageSize): Promise<FetchedPage> {
     const { firstNumber } = this.profile
-    const otherwise = () => {
+    try {
+      return await this.read(question, 1, size)
+    } catch (refusal) {
+      if (!isRefusal(refusal)) throw refusal
       this.profile = { ...this.profile, firstNumber: firstNumber === 0 ? undefined : 0 }
-      return this.read(question, 1, size)
+      return await this.read(question, 1, size).catch((error: unknown) => {
+        this.profile = { ...this.profile, firstNumber }
+        throw isRefusal(error) ? refusal : error
+      })
     }
-    return readOrElse(() => this.read(question, 1, size), otherwise).catch((error: unknown) => {
-      this.profile = { ...this.profile, firstNumber }
-      throw error
-    })
   }
 
   /** Requests the page with exactly this number, even if the service counts from 0. Throws as `read` does. */
@@ -178,17 +190,6 @@ export class PageSource {
 /** Some services refuse page numbers after the last page. */
 const isRefusal = (error: unknown): error is SyncError =>
   error instanceof SyncError && (error.code === 'REQUEST_INVALID' || error.code === 'STATUS_UNEXPECTED')
-
-async function readOrElse<T>(read: () => Promise<T>, otherwise: () => Promise<T>): Promise<T> {
-  try {
-    return await read()
-  } catch (refusal) {
-    if (!isRefusal(refusal)) throw refusal
-    return otherwise().catch((error: unknown) => {
-      throw isRefusal(error) ? refusal : error
-    })
-  }
-}
 
 /** Returns undefined if the service refused the page. Throws any other error. */
 export function undefinedIfRefused(error: unknown): undefined {

@@ -19,7 +19,7 @@ import { type FetchedPage, PageSource } from './pageSource.ts'
 import { type CutSlice, proveSlice } from './proveSlice.ts'
 import { type ProvenSlice, provenSlices } from './provenSlices.ts'
 import { readServiceTime } from './serviceTime.ts'
-import { type RowSink, type SliceSource, walkSettings } from './walkPages.ts'
+import type { RowSink, SliceSource } from './walkPages.ts'
 
 export interface ReadingPlan extends DifferencePlan {
   readonly runId: string
@@ -54,7 +54,7 @@ export class Reading implements AsyncDisposable {
 
   constructor(context: WalkContext, plan: ReadingPlan) {
     const { declaration, config, scope, profile, runId, reason } = plan
-    const { limits, concurrency, reports } = context.settings
+    const { concurrency, reports } = context.settings
     this.context = context
     this.plan = plan
     const followers = followersOf(config.name, reports)
@@ -66,7 +66,7 @@ export class Reading implements AsyncDisposable {
       question: { expand: config.expand, filters: config.filters, currency: scope, includeDeleted: true },
       timeFilter: 'window',
       policy: WALK_POLICIES[reason.kind],
-      settings: walkSettings(pages, config, { serviceTime: plan.window.serviceTime, limits }),
+      settings: pages.walkSettings(plan.window.serviceTime),
       rows: this.#sink(),
       concurrency,
       observe: context.observe,
@@ -107,16 +107,16 @@ export class Reading implements AsyncDisposable {
   /** Requests all rows without bounds. Returns a `CutSlice` if one response lacks rows. */
   async readOneResponse(): Promise<ProvenSlice | CutSlice> {
     const outcome = await proveSlice({ ...this.source, policy: WALK_POLICIES['first look'] }, { span: undefined })
-    return outcome.kind === 'proven' ? { ...outcome, span: this.#unbounded } : outcome
+    return outcome.kind === 'proven' ? { ...outcome, span: this.unbounded } : outcome
   }
 
   async readUnbounded(): Promise<ProvenSlice> {
     const outcome = await proveSlice(this.source, { span: undefined })
     assert(outcome.kind === 'proven', 'a walk without bounds is never cut')
-    return { ...outcome, span: this.#unbounded }
+    return { ...outcome, span: this.unbounded }
   }
 
-  get #unbounded(): Span {
+  get unbounded(): Span {
     return { since: undefined, until: this.plan.window.until }
   }
 

@@ -1,13 +1,10 @@
 /** Reads and records the pages of one walk over a slice. */
-import type { ReportConfig } from '../../config/config.ts'
-import type { Instant } from '../../instant.ts'
 import type { Observe } from '../../observe.ts'
 import type { WalkPolicy, WalkSettings } from '../../plan/slice.ts'
 import type { Question } from '../../plan/question.ts'
-import { type Span, youngFrom } from '../../plan/spans.ts'
+import type { Span } from '../../plan/spans.ts'
 import { Walk } from '../../plan/walk.ts'
 import type { ScannedPage } from '../../staging/scanPage.ts'
-import type { SyncSettings } from '../context.ts'
 import { eachConcurrently } from '../concurrently.ts'
 import type { FetchedPage, PageSource } from './pageSource.ts'
 
@@ -30,19 +27,6 @@ export interface SliceSource {
   readonly concurrency: number
   readonly observe?: Observe | undefined
 }
-
-export const walkSettings = (
-  { report, keyed, pageSize }: PageSource,
-  { start, overlapMs }: ReportConfig,
-  { serviceTime, limits }: { readonly serviceTime: Instant; readonly limits: SyncSettings['limits'] },
-): WalkSettings => ({
-  answer: report.answer,
-  keyed,
-  pageSize,
-  youngFrom: youngFrom(serviceTime, overlapMs),
-  start,
-  ...limits,
-})
 
 export const questionFor = ({ question, timeFilter }: SliceSource, span: Span | undefined): Question =>
   span === undefined ? question : { ...question, [timeFilter]: span }
