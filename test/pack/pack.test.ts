@@ -63,6 +63,7 @@ describe('the package', () => {
       .map((name) => name.replace(/^package\//, ''))
     expect(files.filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'))).toEqual([])
     expect(files.filter((name) => /^(?:src|jobs|schema|test|tools|bench)\//.test(name))).toEqual([])
+    expect(files.filter((name) => name.includes('__pycache__'))).toEqual([])
     const needed = [
       'dist/schema/migrations/0001_books.sql',
       'dist/src/warehouse/publish/copyFile.js',

@@ -1,6 +1,6 @@
 /** Packs this checkout with npm into a folder of the test. */
 import { execFile } from 'node:child_process'
-import { cp, mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
@@ -27,6 +27,10 @@ export async function packed(): Promise<Packed> {
     // A file may be missing in the working tree.
     await cp(path.join(ROOT, name), path.join(copy, name)).catch(() => undefined)
   }
+  // Python leaves compiled files beside a recipe that it imported.
+  const compiled = path.join(copy, 'ops/recipes/__pycache__')
+  await mkdir(compiled)
+  await writeFile(path.join(compiled, 'airflow_dag.cpython-311.pyc'), '')
   // The declaration files need the compiler and the types of libraries.
   await symlink(path.join(ROOT, 'node_modules'), path.join(copy, 'node_modules'))
   await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: copy, env: environment(folder) })

@@ -59,6 +59,8 @@ async function runRecipe(world: World, { lines }: Recipe): Promise<{ output: str
   const env = {
     PATH: process.env['PATH'],
     HOME: homes,
+    // The recipes are read from the checkout, which must stay as it is.
+    PYTHONDONTWRITEBYTECODE: '1',
     TIDEMARK,
     TIDEMARK_FOLDER: world.folder,
     REPORTING_CLIENT_SECRET: SECRET_TEXT,
