@@ -13,6 +13,7 @@ import { text } from '../warehouse/database/sql.ts'
 import { checkStatement, createRule } from './allowList.ts'
 import { type LiveServer, startLiveServer } from './liveServer.ts'
 import type { Answer, More, OpenRequest, Request } from './messages.ts'
+import { withNearestTable } from './tableTypos.ts'
 import { warrantsOf } from './warrants.ts'
 
 const MEMORY_CHECK_MS = 50
@@ -63,18 +64,24 @@ async function perform(request: Request): Promise<unknown> {
   else if (request.do === 'show') await server.show()
   else if (request.do === 'oldestStatementMs') return server.oldestStatementMs()
   else {
-    await checkStatement(database, request.sql)
-    if (request.do === 'write') return database.writeParquet(request.sql, request.result)
-    let isCut = false
-    let charsLeft = request.charsMax ?? Infinity
-    const columns = await database.query(request.sql, async (rows, names) => {
-      const fitting = rows.findIndex((row) => (charsLeft -= charsOf(row)) < 0)
-      isCut = fitting >= 0
-      return (await sendRows(isCut ? rows.slice(0, fitting) : rows, names)) && !isCut
+    return readRows(request).catch(async (error: unknown) => {
+      throw await withNearestTable(database, asSyncError(error))
     })
-    return { columns, warrants: await warrantsOf(database, request.sql), isCut }
   }
   return undefined
+}
+
+async function readRows(request: Extract<Request, { readonly sql: string }>): Promise<unknown> {
+  await checkStatement(database, request.sql)
+  if (request.do === 'write') return database.writeParquet(request.sql, request.result)
+  let isCut = false
+  let charsLeft = request.charsMax ?? Infinity
+  const columns = await database.query(request.sql, async (rows, names) => {
+    const fitting = rows.findIndex((row) => (charsLeft -= charsOf(row)) < 0)
+    isCut = fitting >= 0
+    return (await sendRows(isCut ? rows.slice(0, fitting) : rows, names)) && !isCut
+  })
+  return { columns, warrants: await warrantsOf(database, request.sql), isCut }
 }
 
 function sendRows(rows: readonly (readonly Cell[])[], columns: readonly string[]): Promise<boolean> {

@@ -46,6 +46,22 @@ describe('a reader', () => {
   })
 
   it.each([
+    ['FROM evnts', '"current.events" or "main.events"'],
+    ['FROM "EVNTS"', '"current.events" or "main.events"'],
+    ['FROM tidemark.mark', '"tidemark.marks"'],
+    ['FROM tidemak.marks', '"tidemark.marks"'],
+    ['FROM freshnes', '"tidemark.freshness"'],
+  ])('suggests its own tables for the mistyped name in %s', async (sql, names) => {
+    const suggested = new RegExp(`does not exist[^\n]*\nDid you mean ${names}\\?\n\nLINE 1: `)
+    await expect(world.ask(sql)).rejects.toMatchObject(refused(suggested))
+  })
+
+  it('suggests no system table for a name that resembles none of its own', async () => {
+    for (const sql of ['FROM tabels', 'FROM xyzzy'])
+      await expect(world.ask(sql)).rejects.toMatchObject(refused(/does not exist!\n\nLINE 1: /))
+  })
+
+  it.each([
     ['reads no file by a function', "FROM read_text('FOLDER/other.csv')", /^read_text is not on the list/],
     ['reads no file by its name', "FROM 'FOLDER/other.csv'", /does not exist|disabled/],
     [
