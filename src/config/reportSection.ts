@@ -54,7 +54,7 @@ const entity = () =>
   })
 
 const common = {
-  enabled: z.boolean().default(true).describe('false switches the report off'),
+  enabled: z.boolean().default(true).describe('false switches the report off. A report that is not listed runs too'),
   ...z.object(rhythm).partial().shape,
   schema_contract: schemaContract.optional(),
   history: z.boolean().default(false).describe('Keep every version of each row in schema history'),

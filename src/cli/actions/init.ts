@@ -126,6 +126,7 @@ function settingsText({ baseUrl, clientId, currencies, warehouse }: Answers, unr
     currencies.length === 0
       ? '# currencies: [EUR]   # without any, budgets and automated_bookings stay off'
       : `currencies: [${currencies.join(', ')}]`,
+    '# Every report runs, listed under reports or not, unless it has enabled: false there.',
     'defaults:',
     '  every: 5m',
     ...(off.length === 0 ? [] : ['reports:', ...off]),

@@ -15,9 +15,11 @@ import { onlyRow } from '../../warehouse/database/sql.ts'
 import { checkStorage, lakeName, type LakePlace } from '../../warehouse/database/lake.ts'
 import { fail, type Finding, ok, warn, skip } from './finding.ts'
 
-export function checkConfiguration({ source, service }: Config): Finding {
+export function checkConfiguration({ source, service, reports }: Config): Finding {
   const from = [source.file ?? 'no file', ...(source.env.length === 0 ? [] : [source.env.join(', ')])]
-  const found = `${from.join(' and ')}; service ${service.baseUrl.origin}`
+  const all = Object.values(reports)
+  const running = `${all.filter(({ enabled }) => enabled).length} of ${counted(all.length, 'report')} on`
+  const found = `${from.join(' and ')}; service ${service.baseUrl.origin}; ${running}, listed under reports or not`
   const { misspellings = [] } = source
   if (misspellings.length === 0) return ok('configuration', found)
   const names = misspellings.map(({ name }) => name).join(', ')
