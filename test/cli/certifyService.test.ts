@@ -34,7 +34,7 @@ it('describes a service that does what the specification demands', async () => {
 })
 
 it.each([
-  ['clamp:20', /page size \| warn \| 50 rows were requested, 20 were returned/],
+  ['clamp:20', /page size \| warn \| 50 rows requested, 20 returned/],
   ['from-zero', /first page \| ok \| pages are counted from 0[^]*120 rows, each with a key of its own/],
   ['ignore-page', /page numbers \| warn \| every page is the first one again/],
   ['total-lies:3', /totals \| warn \| the total is 123, but the pages have 120 rows/],

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { reportNames } from '../../schema/index.ts'
+import { reportsOnly } from '../jobs/support.ts'
 import { aWorldWithoutCollections as aWorld } from './support.ts'
 
 interface Told {
@@ -25,8 +26,26 @@ describe('tidemark check', () => {
     const lines = ['configuration', 'network', 'token', ...reportNames, 'limit', 'clock', 'queue', 'console']
     for (const check of [...lines, 'warehouse', 'disk', 'published copy'])
       expect(stdout).toMatch(new RegExp(`^${check} +ok `, 'm'))
+    expect(stdout).toMatch(/^configuration .*; 8 of 8 reports on, listed under reports or not$/m)
     expect(stdout).toMatch(/^token .*lives .*event\.read/m)
     expect(stdout).toContain('All is well.')
+  })
+
+  it('counts deleted rows apart, and says if it has read only the first page', async () => {
+    const settings = { defaults: { page_size: 30 }, reports: reportsOnly({ events: {}, budgets: {}, enquiries: {} }) }
+    await using world = await aWorld({ sandbox: { rows: 40 }, settings: { ...settings, defaults: { page_size: 50 } } })
+    const { world: served } = world.sandbox
+    served.softDelete('events', served.liveKeys('events')[0] ?? 0)
+    const [all, live] = [served.keys('events').length, served.liveKeys('events').length]
+    const { stdout } = await world.run('check')
+    expect(stdout).toMatch(/^configuration .*; 3 of 8 reports on, /m)
+    expect(stdout).toMatch(new RegExp(`^events .*; ${live} rows \\(${all - live} deleted not counted\\); pages`, 'm'))
+    expect(stdout).toMatch(/^budgets .*; \d+ rows; pages/m)
+    expect(stdout).toMatch(/^enquiries .*; \d+ in all; pages/m)
+    await world.configure(settings)
+    expect((await world.run('check')).stdout).toMatch(
+      /^events .*; 30 rows on the first page \(deleted rows not counted\)/m,
+    )
   })
 
   it('warns of a variable that nothing reads and that looks like one that is read', async () => {
@@ -57,7 +76,7 @@ describe('tidemark check', () => {
     const { code, of } = await checked([fault])
     expect(code).toBe(0)
     for (const report of ['events', 'budgets', 'enquiries', 'merf_submissions'])
-      expect(of(report)).toMatchObject({ result: 'warn', found: expect.stringContaining('50 were returned') })
+      expect(of(report)).toMatchObject({ result: 'warn', found: expect.stringContaining('50 returned') })
   })
 
   it('warns of scopes that were asked for and not given', async () => {

@@ -88,8 +88,8 @@ const QUESTIONS: Readonly<Record<string, (survey: Survey) => Answer | Promise<An
       : ok(`pages are counted from ${profile.firstNumber}`),
   'page size': ({ pages: { pageSize }, clamp }) =>
     clamp === undefined
-      ? ok(`${grouped(pageSize)} rows were requested, and no shorter limit was seen; page_size: ${pageSize}`)
-      : warn(`${grouped(pageSize)} rows were requested, ${grouped(clamp)} were returned`, `Set page_size: ${clamp}.`),
+      ? ok(`${counted(pageSize, 'row')} requested, and no shorter limit was seen; page_size: ${pageSize}`)
+      : warn(`${counted(pageSize, 'row')} requested, ${grouped(clamp)} returned`, `Set page_size: ${clamp}.`),
   'page numbers': ({ isIgnored }) => {
     const cure = 'Set a larger page_size, and report it to the owner of the service.'
     if (isIgnored) return warn('every page is the first one again: the service ignores the page number', cure)

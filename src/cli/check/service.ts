@@ -76,15 +76,28 @@ async function checkReport(context: CheckContext, report: ReportName): Promise<F
     if (clamped !== undefined)
       return warn(
         report,
-        `may be read; ${counted(pages.pageSize, 'row')} a page were requested, ${grouped(clamped)} were returned`,
+        `may be read; ${counted(pages.pageSize, 'row')} a page requested, ${grouped(clamped)} returned`,
         `The service returns shorter pages than requested. No row is lost by this. Set page_size: ${clamped} for ${report} to end this warning.`,
       )
-    const total = page.envelope.totalCount
-    const rows = total === undefined ? counted(page.rowCount, 'row') : `${grouped(total)} in all`
+    const rows = await rowsText(pages, question, page)
     return ok(report, page.rowCount > 1 ? `may be read; ${rows}; pages follow each other` : `may be read; ${rows}`)
   } catch (error) {
     return fail(report, asSyncError(error))
   }
+}
+
+/** Returns, for example, `20 in all`, `38 rows (2 deleted not counted)` or `500 rows on the first page`. */
+async function rowsText(pages: PageSource, question: Question, page: ScannedPage): Promise<string> {
+  const totalOf = ({ envelope, rowCount }: ScannedPage) =>
+    envelope.totalCount ?? (rowCount < pages.pageSize ? rowCount : undefined)
+  const total = totalOf(page)
+  const rows = page.envelope.totalCount === undefined ? counted(page.rowCount, 'row') : `${grouped(total ?? 0)} in all`
+  const shown = total === undefined ? `${rows} on the first page` : rows
+  if (pages.report.includeDeleted === undefined) return shown
+  const { page: withDeleted } = await pages.read({ ...question, includeDeleted: true }, 1)
+  const deleted = (totalOf(withDeleted) ?? NaN) - (total ?? NaN)
+  if (deleted <= 0) return shown
+  return `${shown} (${Number.isNaN(deleted) ? 'deleted rows' : `${grouped(deleted)} deleted`} not counted)`
 }
 
 /** Returns a page source that adds the fields of its rows to `catalog`. */
