@@ -24,8 +24,7 @@ export function previousRead(last: Pick<LastWindow, 'mark' | 'until'>, serviceTi
 }
 
 /** Returns how late a row was at least (ms): the time from its modification to the request that missed the row. */
-export const latenessMs = (stamp: Instant, missedBy: PreviousRead): number =>
-  Math.max(0, millisBetween(stamp, missedBy.at))
+export const latenessMs = (stamp: Instant, missed: PreviousRead): number => Math.max(0, millisBetween(stamp, missed.at))
 
 export const countsLateRows = ({ newerBy, deletes }: Pick<Declaration, 'newerBy' | 'deletes'>): boolean =>
   newerBy.length > 0 || deletes === 'absence'

@@ -60,11 +60,8 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
   // A row without a creation time never gets one, so later comparisons would fail, too.
   const failuresNow = result === UNDATED ? FAILURES_MAX : failures + 1
   const why = `${result}: the service counts ${counted(total, 'row')}, the table has ${grouped(storedRows)}`
-  await record({
-    acceptedDifference: total - storedRows,
-    failures: failuresNow,
-    stopped: failuresNow < FAILURES_MAX ? undefined : why,
-  })
+  const isStopped = failuresNow >= FAILURES_MAX
+  await record({ acceptedDifference: total - storedRows, failures: failuresNow, stopped: isStopped ? why : undefined })
   return true
 }
 

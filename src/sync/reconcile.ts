@@ -98,11 +98,8 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   if (!isBounded && !reading.asksCreated) return readByPage(reading)
   const { reached } = open
   const beforeStart: Span[] = isBounded || reached !== undefined ? [] : [{ since: undefined, until: config.start }]
-  await readSpans(
-    reading,
-    [...beforeStart, { since: reached ?? config.start, until: window.until }],
-    window.serviceTime,
-  )
+  const rest = { since: reached ?? config.start, until: window.until }
+  await readSpans(reading, [...beforeStart, rest], window.serviceTime)
   await readNewest(context, reading, open.startedAt)
   if (isBounded) return
   const total = await totalNow(reading)
