@@ -65,7 +65,7 @@ async function reconcileScope(
   }
   const { start, filters } = config
   const place = { report: declaration, scope, asked: { start, filters }, fence: context.fence }
-  const open = await context.warehouse.reconcile(place, begun)
+  const open = await context.warehouse.continueOrBeginReconcile(place, begun)
   const window = nextWindow(NO_PREVIOUS_RUN, serviceTime, { ...config, sinceRequired: declaration.window.required })
   const profile = await context.warehouse.books.pagingProfile({ report: config.name, pageSize: config.pageSize })
   const { runId } = options

@@ -17,7 +17,7 @@ import { BackfillBooks } from './books/backfills.ts'
 import { coverageOf, forgetCoverage, storedPrivacyRules, recordCoverage } from './books/coverage.ts'
 import { type AroundStatement, Database } from './database/duckdb.ts'
 import type { Sql } from './database/sql.ts'
-import { type Fence, type FenceRequest, Fences } from './books/fences.ts'
+import { type Fence, type FenceRequest, Fences, type WithFence } from './books/fences.ts'
 import { backfillBasis, type BackfillBasis } from './books/backfillBasis.ts'
 import type { SkippedRecord } from './books/auditRecords.ts'
 import { dueRecords, lastReadRecord, lastTrailRead, recordSkipped, recordsToReadAgain } from './books/auditRecords.ts'
@@ -78,10 +78,6 @@ const readsOf = (sql: Sql, quiet: QuietLoads) => ({
   withheldRows: bind(sql, withheldRows),
 })
 
-export interface WithFence {
-  readonly fence?: Fence | undefined
-}
-
 interface OpenFile {
   readonly database: Database
   readonly numberMark: string
@@ -117,7 +113,7 @@ export class Warehouse implements AsyncDisposable {
     this.backfillBasis = backfillBasis(database)
     this.counts = countBooks(database, (fence, work) => this.#afterOtherLoads(() => this.#fenced(fence, work)))
     this.orders = ordersOf(database)
-    this.#quiet = quietLoads({ database, fences, begun: this.#begun })
+    this.#quiet = quietLoads(database, fences, this.#begun)
     this.books = readsOf(database, this.#quiet)
     this.numberMark = numberMark
   }
@@ -231,7 +227,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#rewritingRows(place.fence, (sql) => recordCoverage(sql, place, coverage))
   }
 
-  async reconcile(place: ReconcilePlace & WithFence, begun: OpenReconcile): Promise<OpenReconcile> {
+  async continueOrBeginReconcile(place: ReconcilePlace & WithFence, begun: OpenReconcile): Promise<OpenReconcile> {
     const open = await openReconcile(this.#database, place)
     if (open !== undefined) return open
     await this.#fenced(place.fence, (sql) => beginReconcile(sql, place, begun))

@@ -88,7 +88,7 @@ it('a reconcile that was stopped begins anew when it asks something else', { tag
   const place = (start: Instant) => ({ report, scope: '', asked: { start, filters: {} } })
   const now = systemClock.now()
   const open = async (start: Instant, id: string) =>
-    (await tide.warehouse.reconcile(place(start), begun(id))).reconcileId
+    (await tide.warehouse.continueOrBeginReconcile(place(start), begun(id))).reconcileId
   expect(await open(now, 'first')).toBe('first')
   expect(await open(now, 'second')).toBe('first')
   expect(await open(plusMs(now, 1), 'third')).toBe('third')

@@ -88,7 +88,7 @@ async function lived(opened: OpenWarehouse, odd: object): Promise<void> {
   const place = { report: enquiries, scope: '', asked: { start: at(FIRST), filters: {} } }
   for (const reconcileId of ['first', 'second']) {
     const begun = { reconcileId, startedAt: at(FIFTH), reached: undefined }
-    await warehouse.reconcile(place, begun)
+    await warehouse.continueOrBeginReconcile(place, begun)
     await loadRows(opened, enquiries, [{ ...odd, enquiryId: 1, status: 5 }], {
       observedAt: THIRD,
       kind: 'reconcile',

@@ -146,7 +146,7 @@ async function perform(opened: OpenWarehouse, { what, ids, value, flag }: Step, 
     const place = { report: enquiries, scope: '', asked: { start: minutes(-600), filters: {} } }
     for (const reconcileId of [`first-${minute}`, `second-${minute}`]) {
       const begun = { reconcileId, startedAt: observedAt, reached: undefined }
-      await opened.warehouse.reconcile(place, begun)
+      await opened.warehouse.continueOrBeginReconcile(place, begun)
       await opened.warehouse.endReconcile({ ...place, ...begun, ...given, allowMassDelete: true })
     }
   } else if (what !== 'nothing') {

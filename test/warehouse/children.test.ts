@@ -192,7 +192,9 @@ describe('the children of a row', () => {
     statements.length = 0
     expect((await load(2, 1)).childrenWritten).toBe(1)
     const found = (part: string) => statements.filter((each) => each.includes(part)).length
-    expect([found('read_csv('), found('TEMP TABLE held'), found('INSERT INTO tidemark.replaced')]).toEqual([1, 1, 2])
+    expect([found('read_csv('), found('TEMP TABLE stored_children'), found('INSERT INTO tidemark.replaced')]).toEqual([
+      1, 1, 2,
+    ])
     const writes = ['INSERT INTO', 'DELETE FROM'].map((verb) =>
       ['meeting_rooms', 'assignments'].map((table) => found(`${verb} main."events__${table}"`)),
     )

@@ -63,7 +63,7 @@ async function missTwice({ warehouse }: OpenWarehouse, minute: number): Promise<
   const place = { report: events, scope: '', asked: { start: minutes(-600), filters: {} } }
   for (const reconcileId of ['first', 'second']) {
     const begun = { reconcileId, startedAt: minutes(minute), reached: undefined }
-    await warehouse.reconcile(place, begun)
+    await warehouse.continueOrBeginReconcile(place, begun)
     const found = { runId: 'run-1', now: minutes(minute), allowMassDelete: false }
     await warehouse.endReconcile({ ...place, ...begun, ...found })
   }

@@ -189,7 +189,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'audit entries that are stored are added again',
     file: 'src/warehouse/load/auditEntries.ts',
-    from: '    WHERE s.rowid NOT IN (SELECT sid FROM stay)) s`',
+    from: '    WHERE s.rowid NOT IN (SELECT sid FROM unchanged_entries)) s`',
     to: '    WHERE true) s`',
   },
   {

@@ -15,6 +15,10 @@ export interface Fence extends FencePlace {
   readonly epoch: number
 }
 
+export interface WithFence {
+  readonly fence?: Fence | undefined
+}
+
 export interface FenceRequest extends FencePlace {
   readonly holder: string
 }

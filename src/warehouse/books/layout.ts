@@ -5,11 +5,12 @@ import { readFile } from 'node:fs/promises'
 import { reports } from '../../../schema/index.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
+import { isLake } from '../database/catalogue.ts'
 import type { Database } from '../database/duckdb.ts'
 import { countOf, type Sql, text } from '../database/sql.ts'
 import { feedSql } from './changeFeed.ts'
 import { freshnessCommentsSql, freshnessSql } from './freshness.ts'
-import { createTables, isLake } from '../tables/tables.ts'
+import { createTables } from '../tables/tables.ts'
 
 const FOLDER = new URL('../../../schema/migrations/', import.meta.url)
 const MIGRATIONS = readdirSync(FOLDER)

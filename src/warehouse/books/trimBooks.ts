@@ -2,7 +2,7 @@
 import type { Instant } from '../../instant.ts'
 import { onlyRow, type Sql, time } from '../database/sql.ts'
 import { trimFeed } from './changeFeed.ts'
-import { isLake } from '../tables/tables.ts'
+import { isLake } from '../database/catalogue.ts'
 
 export type TrimResult = Readonly<Record<'runs' | 'windows' | 'loads', number>>
 

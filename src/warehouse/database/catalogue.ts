@@ -1,4 +1,4 @@
-/** Reads tables and views from DuckDB's catalogue. */
+/** Reads DuckDB's catalogue: tables, views and the kind of the database. */
 import type { WarehouseColumns } from '../../../schema/dictionary.ts'
 import type { RowTable } from '../../../schema/rowTypes.ts'
 import { type Sql, name, text } from './sql.ts'
@@ -22,6 +22,13 @@ export const catalogueOf = (sql: Pick<Sql, 'rows'>, of = 'current_database()'): 
     SELECT schema_name AS schema, table_name AS name, coalesce(comment, '') AS comment, view, columns
     FROM every JOIN columns USING (schema_name, table_name)
     ORDER BY view IS NOT NULL, list_position(['tidemark', 'main', 'history', 'current'], schema_name) NULLS LAST, table_name`)
+
+export async function isLake(sql: Pick<Sql, 'rows'>): Promise<boolean> {
+  const rows = await sql.rows(
+    `SELECT 1 FROM duckdb_databases() WHERE database_name = current_database() AND type = 'ducklake'`,
+  )
+  return rows.length > 0
+}
 
 export const columnsIn = (catalogue: readonly CatalogueTable[], schema: string): WarehouseColumns =>
   new Map(catalogue.filter((table) => table.schema === schema).map(({ name, columns }) => [name, columns]))

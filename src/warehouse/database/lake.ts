@@ -56,7 +56,7 @@ export async function openLake(place: LakePlace, options: DatabaseOptions): Prom
 }
 
 /** Without these timeouts, a statement can wait for 16 minutes on a silent network. */
-const SILENCE = {
+const TIMEOUTS = {
   connect_timeout: '10',
   keepalives_idle: '10',
   keepalives_interval: '5',
@@ -65,11 +65,13 @@ const SILENCE = {
 }
 
 export function withTimeouts(at: string): string {
-  const missing = Object.entries(SILENCE).filter(([name]) => !at.includes(name))
-  const [first, next] = /^postgres(?:ql)?:\/\//.test(at) ? ['?', '&'] : [' ', ' ']
+  const missing = Object.entries(TIMEOUTS).filter(([name]) => !at.includes(name))
+  if (missing.length === 0) return at
+  const limits = missing.map((limit) => limit.join('='))
+  if (!/^postgres(?:ql)?:\/\//.test(at)) return [at, ...limits].join(' ')
   // The password is removed first, because it can contain a question mark.
   const hasQuery = at.replace(/^\w+:\/\/[^@/]*@/, '').includes('?')
-  return missing.reduce((all, limit, index) => `${all}${index > 0 || hasQuery ? next : first}${limit.join('=')}`, at)
+  return `${at}${hasQuery ? '&' : '?'}${limits.join('&')}`
 }
 
 export async function attachLake(sql: Pick<Sql, 'run' | 'rows'>, place: LakePlace, as: string): Promise<void> {

@@ -4,7 +4,7 @@ import { SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
 import { nextLoadId } from '../books/windows.ts'
 import { countOf, type Sql, name, text, time } from '../database/sql.ts'
-import { historyOf, recordReplaced } from '../tables/versions.ts'
+import { historyStartOf, recordReplaced } from '../tables/versions.ts'
 import { heldRowsSql, partSql, type ReportPart, storedKeySql } from './reportPart.ts'
 
 export interface Deletion {
@@ -53,7 +53,7 @@ export async function markAbsent(sql: Sql, deletion: Deletion, deleted: number):
   await recordDeletions(sql, deletion, { loadId, deleted })
   if (deleted === 0) return
   const target = `main.${name(report.name)}`
-  await recordReplaced(sql, await historyOf(sql, report.name), {
+  await recordReplaced(sql, await historyStartOf(sql, report.name), {
     table: report.name,
     key: report.key,
     loadId,

@@ -16,22 +16,22 @@ export async function mergeEntries(
   const target = `main.${name(table.name)}`
   await sql.run(`
     ${entryWindowsSql(table, windows)}
-    CREATE OR REPLACE TEMP TABLE held AS
+    CREATE OR REPLACE TEMP TABLE stored_entries AS
     SELECT t.rowid AS tid, ${names(table.asked, 't')}, t._row_hash AS row_hash,
       w.since <= w.until AND (t.timestamp IS NULL OR t.timestamp BETWEEN w.since AND w.until) AS in_window,
       row_number() OVER (PARTITION BY ${names(table.asked, 't')}, t._row_hash ORDER BY t.entry_number) AS nth
     FROM ${target} t JOIN asked_windows w ON ${sameSql(table.asked, 't', 'w')};
-    CREATE OR REPLACE TEMP TABLE stay (tid BIGINT, sid BIGINT);`)
+    CREATE OR REPLACE TEMP TABLE unchanged_entries (tid BIGINT, sid BIGINT);`)
   if (staged !== undefined) {
     await sql.run(`
-      INSERT INTO stay
-      SELECT h.tid, n.sid FROM held h JOIN (
+      INSERT INTO unchanged_entries
+      SELECT h.tid, n.sid FROM stored_entries h JOIN (
         SELECT rowid AS sid, ${names(table.asked)}, "~row_hash" AS row_hash,
           row_number() OVER (PARTITION BY ${names(table.asked)}, "~row_hash" ORDER BY "~ordinal") AS nth
         FROM staged) n ON ${sameSql(table.asked, 'h', 'n')} AND n.row_hash = h.row_hash AND n.nth = h.nth`)
   }
-  const leaves = 'held WHERE in_window AND tid NOT IN (SELECT tid FROM stay)'
-  const [gone, unchanged] = [await countOf(sql, leaves), await countOf(sql, 'stay')]
+  const leaves = 'stored_entries WHERE in_window AND tid NOT IN (SELECT tid FROM unchanged_entries)'
+  const [gone, unchanged] = [await countOf(sql, leaves), await countOf(sql, 'unchanged_entries')]
   const inserted = (staged?.rows ?? 0) - unchanged
   if (staged !== undefined && inserted > 0) {
     const columns = [...staged.columns, { name: 'entry_number', value: '', carried: 'true' }]
@@ -56,7 +56,7 @@ function newEntriesSql(table: ReportTable, { hasTime }: { readonly hasTime: bool
     LEFT JOIN (
       SELECT ${record}, max(entry_number) AS last FROM main.${name(table.name)}
       JOIN (SELECT DISTINCT ${record} FROM asked_windows) USING (${record}) GROUP BY ALL) l ON ${sameSql(table.asked, 'l', 's')}
-    WHERE s.rowid NOT IN (SELECT sid FROM stay)) s`
+    WHERE s.rowid NOT IN (SELECT sid FROM unchanged_entries)) s`
 }
 
 function entryWindowsSql(table: ReportTable, windows: readonly EntryWindow[]): string {

@@ -11,6 +11,7 @@ import { childKey, closeVersions, insertReplacedSql, rowKeySql } from '../tables
 import type { CarriedCollection, RowMerge } from './loadSteps.ts'
 import { misfitKey, misfitSql } from './misfits.ts'
 
+/** The items of one collection of a load, and the table to which they are written. */
 interface ChildMerge extends RowMerge, CarriedCollection {
   readonly childColumns: readonly DiscoveredColumn[]
 }
@@ -18,32 +19,33 @@ interface ChildMerge extends RowMerge, CarriedCollection {
 /** If the collections have more bytes, each collection has its own statements, which saves memory. */
 const SHARED_BYTES_MAX = 8 * 2 ** 20
 
-/** Writes the child rows of the rows in the table `win`, and returns their number. */
+/** Writes the child rows of the rows in the table `written_rows`, and returns their number. */
 export async function mergeChildren(sql: Sql, load: RowMerge, replaces: boolean): Promise<number> {
   const all = load.staged.collections
     .map((each) => ({ ...load, ...each, childColumns: load.discovered(each.child.name) }))
     .filter(({ items }) => items !== undefined || replaces)
-  const isStraight = (parts: ChildMerge) =>
-    !replaces && parts.items?.ids !== 'unsure' && misfitsSql(parts, 0) === undefined
+  const needsCheck = (merge: ChildMerge) =>
+    replaces || merge.items?.ids === 'unsure' || misfitsSql(merge, 0) !== undefined
   let written = 0
-  for (const parts of all.filter(isStraight)) {
-    const [inserted] = await sql.rowsInOrder<{ Count: number }>(insertSql(parts, `(${childItemsSql([parts])})`))
+  for (const merge of all.filter((each) => !needsCheck(each))) {
+    const [inserted] = await sql.rowsInOrder<{ Count: number }>(insertSql(merge, `(${childItemsSql([merge])})`))
     written += inserted?.Count ?? 0
   }
-  const others = all.filter((parts) => !isStraight(parts))
+  const checked = all.filter(needsCheck)
   const isSmall = all.reduce((sum, { items }) => sum + (items?.bytes ?? 0), 0) <= SHARED_BYTES_MAX
-  for (const group of isSmall ? [others] : others.map((each) => [each]))
-    if (group.length > 0) written += await mergeCollections(sql, group, replaces)
+  for (const [first, ...others] of isSmall ? [checked] : checked.map((each) => [each]))
+    if (first !== undefined) written += await mergeCollections(sql, [first, ...others], replaces)
   return written
 }
 
-type Group = readonly ChildMerge[]
+/** All collections of a group are of one load, so each merge has the same table. */
+type Group = readonly [ChildMerge, ...ChildMerge[]]
 
 /** In temporary tables, `n` is the index of a collection in `group`. */
 async function mergeCollections(sql: Sql, group: Group, replaces: boolean): Promise<number> {
   await sql.rowsInOrder(`CREATE OR REPLACE TEMP TABLE child_items AS ${childItemsSql(group)}`)
   if (group.some(({ items }) => items?.ids === 'unsure')) await correctKeys(sql)
-  const checks = group.flatMap((parts, n) => misfitsSql(parts, n) ?? [])
+  const checks = group.flatMap((merge, n) => misfitsSql(merge, n) ?? [])
   if (checks.length > 0) await sql.run(checks.join('; '))
   if (replaces) await replaceStoredChildren(sql, group)
   const counts = await sql.rows<{ n: number; items: number }>('SELECT n, count(*) AS items FROM child_items GROUP BY n')
@@ -52,23 +54,23 @@ async function mergeCollections(sql: Sql, group: Group, replaces: boolean): Prom
   return counts.reduce((sum, { items }) => sum + items, 0)
 }
 
-function insertSql(parts: ChildMerge, items: string): string {
-  const columns = names([...parts.table.key, ...CHILD_COLUMNS, ...parts.childColumns, ...SYSTEM_COLUMNS])
-  return `INSERT INTO main.${name(parts.child.name)} (${columns}) SELECT ${childValuesSql(parts)} FROM ${items} k`
+function insertSql(merge: ChildMerge, items: string): string {
+  const columns = names([...merge.table.key, ...CHILD_COLUMNS, ...merge.childColumns, ...SYSTEM_COLUMNS])
+  return `INSERT INTO main.${name(merge.child.name)} (${columns}) SELECT ${childValuesSql(merge)} FROM ${items} k`
 }
 
 const fieldNamed = ({ field }: ChildMerge, wire: string) => field.elements?.field(wire)
 
 /** Returns a query for the items of written rows. Run it with `rowsInOrder`. */
 function childItemsSql(group: Group): string {
-  const [{ table }] = group as readonly [ChildMerge, ...ChildMerge[]]
+  const [{ table }] = group
   const ofCollection = (wire: string, valueOf: (field: CatalogField | undefined) => string) =>
-    `CASE i.n ${group.map((parts, n) => `WHEN ${n} THEN ${valueOf(fieldNamed(parts, wire))}`).join(' ')} END`
+    `CASE i.n ${group.map((merge, n) => `WHEN ${n} THEN ${valueOf(fieldNamed(merge, wire))}`).join(' ')} END`
   const id = ofCollection(CHILD_ID_FIELD, (field) => (field ? itemText(field, 'i') : 'NULL::VARCHAR'))
   const deleted = ofCollection(CHILD_DELETED_FIELD, (flag) =>
     flag === undefined ? 'false' : `coalesce(${castOf(itemText(flag, 'i'), 'BOOLEAN', flag.kinds)}, false)`,
   )
-  const fields = group.map((parts) => parts.field.elements?.fields ?? [])
+  const fields = group.map((merge) => merge.field.elements?.fields ?? [])
   const [longest] = fields.toSorted((one, other) => other.length - one.length)
   const sent = group.flatMap(({ items }) => items ?? [])
   const places = group.flatMap(({ items }, n) => (items === undefined ? [] : [n]))
@@ -80,7 +82,7 @@ function childItemsSql(group: Group): string {
     FROM (SELECT *, ([${places.join(', ')}]::INTEGER[])[file_index::BIGINT + 1] AS n FROM ${itemsSql(sent, longest)}) i
     JOIN (
       SELECT rowid AS sid, ${key}, "~ordinal" AS ordinal, "~observed_at" AS observed_at
-      FROM staged WHERE rowid IN (SELECT sid FROM win)) s ON s.ordinal = i.ordinal`
+      FROM staged WHERE rowid IN (SELECT sid FROM written_rows)) s ON s.ordinal = i.ordinal`
 }
 
 const HASHES = `length(id_sent) - length(ltrim(id_sent, '#'))`
@@ -105,20 +107,20 @@ async function correctKeys(sql: Sql): Promise<void> {
 
 /** Deletes replaced children, and marks children without an item as deleted. */
 async function replaceStoredChildren(sql: Sql, group: Group): Promise<void> {
-  const [{ table, history, loadId }] = group as readonly [ChildMerge, ...ChildMerge[]]
-  await sql.run(createHeldSql(group))
+  const [{ table, history, loadId }] = group
+  await sql.run(createStoredChildrenSql(group))
   const counts = await sql.rows<{ n: number; goes: number; left: number; reset: number }>(`
-    DELETE FROM child_items WHERE rowid IN (SELECT kid FROM held WHERE is_same);
+    DELETE FROM child_items WHERE rowid IN (SELECT kid FROM stored_children WHERE is_same);
     SELECT n, count(*) FILTER (${IS_REPLACED_OR_REMOVED}) AS goes, count(*) FILTER (${IS_REMOVED}) AS left,
-      count(deleted_seen_at) AS reset FROM held h GROUP BY n HAVING goes + reset > 0`)
+      count(deleted_seen_at) AS reset FROM stored_children h GROUP BY n HAVING goes + reset > 0`)
   if (counts.length === 0) return
   const children = group.map(({ child }) => text(child.name)).join(', ')
-  const replaced = `SELECT [${children}][h.n + 1], h.row_key, h.load_id, h.was_deleted FROM held h WHERE ${IS_REPLACED_OR_REMOVED}`
+  const replaced = `SELECT [${children}][h.n + 1], h.row_key, h.load_id, h.was_deleted FROM stored_children h WHERE ${IS_REPLACED_OR_REMOVED}`
   const statements = [insertReplacedSql(replaced, loadId)]
   if (counts.some(({ reset }) => reset > 0)) statements.push(KEEP_DELETED_SEEN_AT)
   for (const { n, goes, left } of counts) {
     const { child } = group[n] as ChildMerge
-    const rows = `held h WHERE h.n = ${n} AND ${IS_REPLACED_OR_REMOVED}`
+    const rows = `stored_children h WHERE h.n = ${n} AND ${IS_REPLACED_OR_REMOVED}`
     const closing = `SELECT h.tid, h.observed_at AS until FROM ${rows}`
     await closeVersions(sql, history, { table: child.name, key: childKey(table), rows: closing })
     if (left > 0) statements.push(insertRemovedSql(`main.${name(child.name)}`, n, loadId))
@@ -129,28 +131,28 @@ async function replaceStoredChildren(sql: Sql, group: Group): Promise<void> {
 
 const KEEP_DELETED_SEEN_AT = `
   UPDATE child_items k SET deleted_seen_at = h.deleted_seen_at
-  FROM (SELECT kid, max(deleted_seen_at) AS deleted_seen_at FROM held GROUP BY kid) h
+  FROM (SELECT kid, max(deleted_seen_at) AS deleted_seen_at FROM stored_children GROUP BY kid) h
   WHERE h.kid = k.rowid AND h.deleted_seen_at IS NOT NULL`
 
-function createHeldSql(group: Group): string {
-  const [{ table }] = group as readonly [ChildMerge, ...ChildMerge[]]
+function createStoredChildrenSql(group: Group): string {
+  const [{ table }] = group
   const key = childKey(table)
   const stored = group.map(
     ({ child }, n) =>
       `SELECT ${n} AS n, rowid AS tid, ${names(key)}, is_deleted, _deleted_seen_at, _load_id, _row_hash FROM main.${name(child.name)}`,
   )
-  const carried = group.map((parts, n) => `WHEN ${n} THEN s.${name(parts.column)} IS NOT NULL`)
+  const carried = group.map((merge, n) => `WHEN ${n} THEN s.${name(merge.column)} IS NOT NULL`)
   // A single object replaces the stored one, even if their keys differ.
   const single = group.flatMap(({ child }, n) => (child.holds === 'many' ? [] : [n]))
   const isAnySent = '(c.n, s.rowid) IN (SELECT (n, sid) FROM child_items)'
   const orSingle = single.length === 0 ? '' : `OR c.n IN (${single.join(', ')}) AND ${isAnySent}`
   return `
-    CREATE OR REPLACE TEMP TABLE held AS
+    CREATE OR REPLACE TEMP TABLE stored_children AS
     SELECT c.n, c.tid, ${rowKeySql(key, 'c')} AS row_key, c._load_id AS load_id, k.rowid AS kid, s."~observed_at" AS observed_at,
       c.is_deleted AS was_deleted, CASE WHEN c.is_deleted THEN c._deleted_seen_at END AS deleted_seen_at,
       (k.sid IS NOT NULL ${orSingle}) AS is_sent,
       coalesce(k.row_hash = c._row_hash AND k.deleted = c.is_deleted, false) AS is_same
-    FROM (${stored.join(' UNION ALL ')}) c JOIN staged s ON ${sameSql(table.key, 'c', 's')} JOIN win w ON w.sid = s.rowid
+    FROM (${stored.join(' UNION ALL ')}) c JOIN staged s ON ${sameSql(table.key, 'c', 's')} JOIN written_rows w ON w.sid = s.rowid
     LEFT JOIN child_items k ON k.n = c.n AND k.sid = s.rowid AND k.child_key = c._child_key
     WHERE w.replaced IS NOT NULL AND CASE c.n ${carried.join(' ')} END`
 }
@@ -162,40 +164,40 @@ const insertRemovedSql = (target: string, n: number, loadId: number): string => 
   INSERT INTO ${target} BY NAME
   SELECT c.* REPLACE (true AS is_deleted, 'absence' AS _delete_evidence, h.observed_at AS _deleted_seen_at,
     ${loadId}::BIGINT AS _load_id)
-  FROM held h JOIN ${target} c ON c.rowid = h.tid
+  FROM stored_children h JOIN ${target} c ON c.rowid = h.tid
   WHERE h.n = ${n} AND ${IS_REMOVED}`
 
-function misfitsSql(parts: ChildMerge, n: number): string | undefined {
+function misfitsSql(merge: ChildMerge, n: number): string | undefined {
   const flag: DiscoveredColumn = { name: 'is_deleted', field: CHILD_DELETED_FIELD, type: 'BOOLEAN' }
-  const found = [...parts.childColumns, flag].flatMap(({ name: column, field: wire, type }) => {
-    const field = fieldNamed(parts, wire)
+  const found = [...merge.childColumns, flag].flatMap(({ name: column, field: wire, type }) => {
+    const field = fieldNamed(merge, wire)
     if (field === undefined || alwaysFits(type, field.kinds)) return []
     const isMisfit = `${itemIsNested(field, 'k')} OR coalesce(${misfits(itemText(field, 'k'), type, field.kinds)}, false)`
-    return [misfitSql(isMisfit, { column, type, value: itemValue(field, 'k', parts.numberMark) })]
+    return [misfitSql(isMisfit, { column, type, value: itemValue(field, 'k', merge.numberMark) })]
   })
   if (found.length === 0) return undefined
-  const key = misfitKey(parts.table, 'k')
+  const key = misfitKey(merge.table, 'k')
   return `
     INSERT INTO found_misfits
-    SELECT ${text(parts.child.name)}, m.column, parent || ':' || child_key, m.value, m.reason, seen FROM (
+    SELECT ${text(merge.child.name)}, m.column, parent || ':' || child_key, m.value, m.reason, seen FROM (
       SELECT ${key} AS parent, k.child_key, k.observed_at AS seen,
         unnest(list_filter([${found.join(', ')}], lambda x: x IS NOT NULL)) AS m
       FROM child_items k WHERE k.n = ${n})`
 }
 
-function childValuesSql(parts: ChildMerge): string {
-  const values = parts.childColumns.map((column) => {
-    const field = fieldNamed(parts, column.field)
+function childValuesSql(merge: ChildMerge): string {
+  const values = merge.childColumns.map((column) => {
+    const field = fieldNamed(merge, column.field)
     if (field === undefined) return 'NULL'
-    if (column.type === 'JSON') return itemValue(field, 'k', parts.numberMark)
+    if (column.type === 'JSON') return itemValue(field, 'k', merge.numberMark)
     const value = castOf(itemText(field, 'k'), column.type, field.kinds)
     return has(field.kinds, NESTED) ? `CASE WHEN NOT ${itemIsNested(field, 'k')} THEN ${value} END` : value
   })
   return [
-    names(parts.table.key, 'k'),
-    `k.child_key, k.position, ${parts.rules.excludePayload ? 'NULL' : 'k.sent'}`,
+    names(merge.table.key, 'k'),
+    `k.child_key, k.position, ${merge.rules.excludePayload ? 'NULL' : 'k.sent'}`,
     ...values,
     `k.deleted, CASE WHEN k.deleted THEN 'flag' END, CASE WHEN k.deleted THEN k.deleted_seen_at END`,
-    `k.observed_at, ${parts.loadId}::BIGINT, NULL, k.row_hash`,
+    `k.observed_at, ${merge.loadId}::BIGINT, NULL, k.row_hash`,
   ].join(', ')
 }

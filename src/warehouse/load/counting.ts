@@ -3,7 +3,7 @@ import { tableOf } from '../../../schema/tables.ts'
 import { type Instant, plusMs } from '../../instant.ts'
 import type { CreationRange } from '../../plan/countSearch.ts'
 import type { Span } from '../../plan/spans.ts'
-import type { Fence } from '../books/fences.ts'
+import type { Fence, WithFence } from '../books/fences.ts'
 import { countOf, type Sql, name, text, time, withoutNulls, type WithNulls } from '../database/sql.ts'
 import { checkBrake, type Deletion, findAbsent, markAbsent } from './absence.ts'
 import {
@@ -134,7 +134,6 @@ async function recordCount(sql: Sql, place: ReportPart, state: CountState): Prom
 
 /** Runs `work` in a transaction, after all queued loads. */
 type FencedWork = <T>(fence: Fence | undefined, work: (sql: Sql) => Promise<T>) => Promise<T>
-type WithFence = { readonly fence: Fence | undefined }
 
 export const countBooks = (database: Pick<Sql, 'rows' | 'cachedRows'>, fenced: FencedWork) => ({
   heldRows: (place: ReportPart) => countOf({ rows: (query) => database.cachedRows(query) }, heldRowsSql(place)),

@@ -9,7 +9,7 @@ export async function recordChangedRecords(sql: Sql, { input, report, staged }: 
   const version = versionOf(report, columns, { alias: 's', observedAt: 's."~observed_at"' })
   // In `changes` and `retry` loads, all rows count as changed.
   const requestsChanged = input.kind === 'changes' || input.kind === 'retry'
-  const isRead = requestsChanged ? 'true' : 's.rowid IN (SELECT sid FROM win)'
+  const isRead = requestsChanged ? 'true' : 's.rowid IN (SELECT sid FROM written_rows)'
   // If the trail was read after this row was observed, the service's clock was set back, so the trail is due again.
   const isDueAgain = `n.changed OR f.asked_at > n.seen_at + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
   for (const follower of input.followers ?? []) {
@@ -17,7 +17,7 @@ export async function recordChangedRecords(sql: Sql, { input, report, staged }: 
     await sql.run(`
       MERGE INTO tidemark.followed f USING (
         SELECT ${text(follower.scopePrefix)} || s.${name(report.key[0] ?? '')} AS scope, max(${version})${settle} AS ask_after,
-          max(s."~observed_at") AS seen_at, bool_or(s.rowid IN (SELECT sid FROM win WHERE is_changed)) AS changed
+          max(s."~observed_at") AS seen_at, bool_or(s.rowid IN (SELECT sid FROM written_rows WHERE is_changed)) AS changed
         FROM staged s WHERE ${isRead} GROUP BY ALL) n ON f.report = ${text(follower.report)} AND f.scope = n.scope
       WHEN MATCHED THEN UPDATE SET ask_after = greatest(n.ask_after, f.ask_after,
         CASE WHEN ${isDueAgain} THEN f.asked_at + INTERVAL 1 MICROSECOND END)

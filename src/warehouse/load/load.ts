@@ -7,7 +7,7 @@ import { closeWindows, nextLoadId } from '../books/windows.ts'
 import { recordRequests } from '../books/requests.ts'
 import { type Sql, name, names, text } from '../database/sql.ts'
 import { compactionsFor } from '../database/settings.ts'
-import { historyOf } from '../tables/versions.ts'
+import { historyStartOf } from '../tables/versions.ts'
 import { mergeEntries } from './auditEntries.ts'
 import { mergeChildren } from './children.ts'
 import { changeColumns, isPlanOutdated, planColumns } from './columnPlan.ts'
@@ -66,9 +66,8 @@ async function loadOnce(dependencies: LoadDependencies, input: LoadInput): Promi
   }
 }
 
-const DROP_TEMPORARY = ['staged', 'newest', 'child_items', 'held', 'refusals', 'found_misfits']
-  .map((table) => `DROP TABLE IF EXISTS temp.main.${table};`)
-  .join(' ')
+const DROPPED = ['staged', 'newest', 'child_items', 'stored_children', 'stored_entries', 'rejections', 'found_misfits']
+const DROP_TEMPORARY = DROPPED.map((table) => `DROP TABLE IF EXISTS temp.main.${table};`).join(' ')
 
 type LoadRows = { readonly allNew?: FileLoad; readonly staged?: StagedRows }
 
@@ -83,7 +82,7 @@ async function commit(
     if (database.isShared && (await isPlanOutdated(sql, load))) throw COLUMNS_CHANGED
     const loadId = await nextLoadId(sql)
     const changes = await changeColumns(sql, load, loadId)
-    const writing = { ...load, loadId, history: await historyOf(sql, report.name), staged }
+    const writing = { ...load, loadId, history: await historyStartOf(sql, report.name), staged }
     const merged = allNew ? await insertNew(sql, { ...allNew, loadId }) : await writeRows(sql, writing)
     await updateRejectedRows(sql, writing)
     if (input.kind === 'audit') await recordAudited(sql, report.name, input.audited)

@@ -23,38 +23,38 @@ export const addCounts = (one: LoadCounts, other: LoadCounts): LoadCounts => ({
   late: other.late,
 })
 
-type Wins = Record<'wins' | 'updated' | 'deleted' | 'lateRows', number> & { readonly earliest: Instant | null }
+type Written = Record<'written' | 'updated' | 'deleted' | 'lateRows', number> & { readonly earliest: Instant | null }
 
 const columnNames = (columns: readonly { readonly name: string }[]): string[] => columns.map((column) => column.name)
 
-/** Merges staged rows. The table `win` lists the rows that are written. */
+/** Merges staged rows. The table `written_rows` lists the rows that are written. */
 export async function merge(sql: Sql, load: RowMerge): Promise<MergeCounts> {
   const { table, staged, loadId } = load
   const { previousRead } = load.input
   const target = `main.${name(table.name)}`
   if (load.input.gone !== undefined) await sql.run(keysTableSql(table, 'gone_keys', load.input.gone))
-  await sql.run(createWinSql(load, target))
-  const { wins, updated, deleted, lateRows, earliest } = await onlyRow<Wins>(
+  await sql.run(createWrittenRowsSql(load, target))
+  const { written, updated, deleted, lateRows, earliest } = await onlyRow<Written>(
     sql,
-    `SELECT count(*) AS wins, count(replaced) AS updated, count(*) FILTER (deleted) AS deleted,
-      count(late_stamp) AS "lateRows", epoch_us(min(late_stamp)) AS earliest FROM win`,
+    `SELECT count(*) AS written, count(replaced) AS updated, count(*) FILTER (deleted) AS deleted,
+      count(late_stamp) AS "lateRows", epoch_us(min(late_stamp)) AS earliest FROM written_rows`,
   )
-  if (wins === 0) return { inserted: 0, updated: 0, unchanged: staged.rows, deleted: 0 }
+  if (written === 0) return { inserted: 0, updated: 0, unchanged: staged.rows, deleted: 0 }
   const lateMs = earliest === null || previousRead === undefined ? undefined : latenessMs(earliest, previousRead)
   const late = lateStampSql(load) === undefined ? undefined : { late: lateRows, latenessMs: lateMs }
   const replaced = updated === 0 ? undefined : { target, extra: await extraSql(sql, load, target) }
-  const isAll = replaced === undefined && wins === staged.rows
-  const rows = isAll ? 'staged s' : 'win w JOIN staged s ON s.rowid = w.sid'
+  const isAll = replaced === undefined && written === staged.rows
+  const rows = isAll ? 'staged s' : 'written_rows w JOIN staged s ON s.rowid = w.sid'
   await sql.run(insertRowsSql(load, { columns: staged.columns, rows, replaced }))
   if (replaced !== undefined) {
-    const rows = 'FROM win w JOIN staged s ON s.rowid = w.sid WHERE w.replaced IS NOT NULL'
+    const rows = 'FROM written_rows w JOIN staged s ON s.rowid = w.sid WHERE w.replaced IS NOT NULL'
     const stored = `SELECT ${text(table.name)}, ${rowKeySql(table.key, 's')}, w.load_id, w.was_deleted ${rows}`
     await sql.run(insertReplacedSql(stored, loadId))
     const closing = `SELECT w.replaced AS tid, s."~observed_at" AS until ${rows}`
     await closeVersions(sql, load.history, { table: table.name, key: table.key, rows: closing })
-    await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT replaced FROM win WHERE replaced IS NOT NULL)`)
+    await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT replaced FROM written_rows WHERE replaced IS NOT NULL)`)
   }
-  return { inserted: wins - updated, updated, unchanged: staged.rows - wins, deleted, late }
+  return { inserted: written - updated, updated, unchanged: staged.rows - written, deleted, late }
 }
 
 const STAGED_EXTRA = 's."~extra"'
@@ -80,7 +80,7 @@ const KEYS_OF_SHORT = `CASE WHEN strlen(t._extra) < ${LONG_ROW_BYTES} THEN json_
 /** Reads the keys of long rows in several queries, to save memory. */
 async function missingExtraFields(sql: Sql, { input }: RowMerge, target: string): Promise<Set<string>> {
   const shapes = input.segment?.catalog.shapes ?? []
-  const replaced = `win w JOIN staged s ON s.rowid = w.sid JOIN ${target} t ON t.rowid = w.replaced WHERE strlen(t._extra)`
+  const replaced = `written_rows w JOIN staged s ON s.rowid = w.sid JOIN ${target} t ON t.rowid = w.replaced WHERE strlen(t._extra)`
   const missing = new Set<string>()
   const read = async (keys: string, rows: string): Promise<boolean> => {
     const found = await sql.rows<{ field: string | null; shape: number }>(
@@ -100,11 +100,11 @@ async function missingExtraFields(sql: Sql, { input }: RowMerge, target: string)
   return missing
 }
 
-function createWinSql(load: RowMerge, target: string): string {
+function createWrittenRowsSql(load: RowMerge, target: string): string {
   const match = sameSql(load.table.key, 't', 's')
   const deletedNow = deletedSql(load, load.staged.columns, STAYS_DELETED)
   return `
-    CREATE OR REPLACE TEMP TABLE win AS
+    CREATE OR REPLACE TEMP TABLE written_rows AS
     SELECT s.rowid AS sid, t.rowid AS replaced, ${deletedNow} AND NOT coalesce(t.is_deleted, false) AS deleted,
       t._row_hash IS NOT NULL OR t.rowid IS NULL AS is_changed, t._load_id AS load_id, t.is_deleted AS was_deleted,
       ${lateStampSql(load) ?? 'NULL::TIMESTAMPTZ'} AS late_stamp
@@ -154,7 +154,7 @@ function isProvenGoneSql(table: ReportTable, stamp: string, staysDeleted: string
 
 interface RowsToInsert {
   readonly columns: readonly StagedColumn[]
-  /** A FROM clause: `s` are staged rows and `w` the rows of `win`. */
+  /** A FROM clause: `s` are staged rows and `w` the rows of `written_rows`. */
   readonly rows: string
   /** The stored row, whose values are kept for fields that a staged row lacks. */
   readonly replaced?: { readonly target: string; readonly extra: string } | undefined

@@ -51,7 +51,7 @@ const rowMisfitsSql = (table: ReportTable): string => `
   INSERT INTO found_misfits
   SELECT ${text(table.name)}, m.column, k, m.value, m.reason, seen FROM (
     SELECT ${misfitKey(table, 's')} AS k, s."~observed_at" AS seen, unnest(s."~misfits") AS m
-    FROM win w JOIN staged s ON s.rowid = w.sid)`
+    FROM written_rows w JOIN staged s ON s.rowid = w.sid)`
 
 /** Staged audit entries have no number yet, so their record and hash identify them. */
 function entryMisfitsSql(table: ReportTable, loadId: number): string {
@@ -71,7 +71,7 @@ function deleteOldMisfitsSql(load: RowMerge, stored: readonly MisfitColumn[]): s
     const isColumn = `o."table" = ${text(each.table)} AND o."column" = ${text(each.column)}`
     return `WHEN ${isColumn} THEN ${carriesSql(load, each)}`
   })
-  const written = 's.rowid IN (SELECT sid FROM win)'
+  const written = 's.rowid IN (SELECT sid FROM written_rows)'
   return `
     DELETE FROM tidemark.misfits WHERE rowid IN (
       SELECT o.tid FROM old_misfits o JOIN staged s ON ${misfitKey(table, 's')} = o.parent

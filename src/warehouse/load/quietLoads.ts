@@ -10,18 +10,12 @@ import type { Sql } from '../database/sql.ts'
 import { type AuditLoad, type ChangesLoad, type LoadInput, type LoadResult, NO_COUNTS } from './loadInput.ts'
 import { loadRow } from './recordLoad.ts'
 
-interface QuietParts {
-  readonly database: Database
-  readonly fences: Fences
-  /** Runs that have not committed anything yet. */
-  readonly begun: Map<string, RunRecord>
-}
-
 const NOTHING = { ...NO_COUNTS, rows: 0, rejected: 0 }
 
 export type QuietLoads = ReturnType<typeof quietLoads>
 
-export function quietLoads({ database, fences, begun }: QuietParts) {
+/** `begun` lists runs that have not committed anything yet. */
+export function quietLoads(database: Database, fences: Fences, begun: Map<string, RunRecord>) {
   const added: ((ChangesLoad | AuditLoad) & { readonly begunAt: RunRecord['startedAt'] })[] = []
   /** If this fails, the next run reads the windows of these loads again. */
   const commit = async (sql: Sql): Promise<void> => {

@@ -50,11 +50,11 @@ export async function recordReconcileStep(sql: Sql, load: LoadTransaction, step:
   const id = text(reconcileId)
   if (staged !== undefined) {
     // The service has returned rejected rows too, so they are not absent.
-    const refused = `UNION ALL SELECT ${id}, key FROM (SELECT row, ${keySql(report)} AS key FROM refused) WHERE key IS NOT NULL`
+    const rejected = `UNION ALL SELECT ${id}, key FROM (SELECT row, ${keySql(report)} AS key FROM staged_rejected) WHERE key IS NOT NULL`
     await sql.run(`
       INSERT INTO tidemark.reconcile_keys
       SELECT ${id}, ${name(keyColumn(report))}::VARCHAR FROM staged
-      ${staged.rejected === 0 ? '' : refused}`)
+      ${staged.rejected === 0 ? '' : rejected}`)
   }
   if (reached === undefined && inserted + updated === 0) return
   await sql.run(`

@@ -49,21 +49,21 @@ async function recordRejected(
       ? `coalesce((f.key, p.scope) IN (SELECT (${name(key.column)}::VARCHAR, ${scopeSql(report)}) FROM gone_keys WHERE "~stamp" IS NULL), false)`
       : 'false'
   await sql.run(`
-    CREATE OR REPLACE TEMP TABLE refusals AS
+    CREATE OR REPLACE TEMP TABLE rejections AS
     SELECT DISTINCT ON (coalesce(p.scope, ''), f.row)
       coalesce(p.scope, '') AS scope, f.key, f.reason, f.row, p.observed_at, ${isGone} AS is_gone
-    FROM (SELECT ordinal, ${reason} AS reason, ${row} AS row, ${keySql(report)} AS key FROM refused) f
+    FROM (SELECT ordinal, ${reason} AS reason, ${row} AS row, ${keySql(report)} AS key FROM staged_rejected) f
     JOIN (SELECT page, observed_at, ${scopeSql(report)} AS scope FROM staged_pages) p ON p.page = f.ordinal // ${ROWS_A_PAGE}`)
   if (knowsGone) await sql.run(dropOutdatedReasonsSql(report))
   // Rows that were dismissed by age are listed again if the service sends them.
   await sql.run(`
     UPDATE tidemark.rejected_rows r SET observed_at = f.observed_at, dismissed_at = nullif(r.dismissed_at, r.observed_at)
-    FROM refusals f
+    FROM rejections f
     WHERE r.report = ${text(report.name)} AND r.scope = f.scope AND r.row::VARCHAR = f.row AND r.observed_at < f.observed_at;
     INSERT INTO tidemark.rejected_rows
     SELECT ${text(report.name)}, f.scope, f.key, CASE WHEN f.is_gone THEN ${text(GONE_REASON)} ELSE '' END || f.reason,
       f.row::JSON, ${loadId}, f.observed_at, NULL
-    FROM refusals f
+    FROM rejections f
     WHERE NOT EXISTS (
       SELECT 1 FROM tidemark.rejected_rows r
       WHERE r.report = ${text(report.name)} AND r.scope = f.scope AND r.row::VARCHAR = f.row)`)
@@ -72,7 +72,7 @@ async function recordRejected(
 /** Removes a rejected row whose reason is outdated, because the service has deleted or restored the row since. */
 const dropOutdatedReasonsSql = (report: Declaration): string => `
   DELETE FROM tidemark.rejected_rows WHERE rowid IN (
-    SELECT r.rowid FROM tidemark.rejected_rows r JOIN refusals f ON f.scope = r.scope AND f.row = r.row::VARCHAR
+    SELECT r.rowid FROM tidemark.rejected_rows r JOIN rejections f ON f.scope = r.scope AND f.row = r.row::VARCHAR
     WHERE r.report = ${text(report.name)} AND f.observed_at >= r.observed_at AND f.is_gone <> ${isGoneSql('r')})`
 
 const isGoneSql = (alias: string): string => `starts_with(${alias}.reason, ${text(GONE_REASON)})`

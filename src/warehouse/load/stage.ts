@@ -49,7 +49,7 @@ export async function readRows(sql: Sql, load: FileLoad): Promise<StagedFields &
   return { columns, collections, sql: rows, mayMisfit: misfits !== undefined, carries }
 }
 
-/** Fills the table `staged` and, if rows are rejected, the table `refused`. */
+/** Fills the table `staged` and, if rows are rejected, the table `staged_rejected`. */
 export async function stage(sql: Sql, load: FileLoad): Promise<StagedRows> {
   const { report, table, segment, rules } = load
   const { sql: rowsSql, ...reading } = await readRows(sql, load)
@@ -57,13 +57,13 @@ export async function stage(sql: Sql, load: FileLoad): Promise<StagedRows> {
   if (rules.contract === 'reject') await rejectItems(sql, load)
   const isKeyed = report.perRecord === undefined
   const keys = isKeyed ? `count(DISTINCT (${names(table.key)})) FILTER ("~reason" IS NULL)` : 'NULL'
-  const [counted] = await sql.rows<{ rows: number; refused: number; keys: number | null }>(
-    `SELECT count(*) AS rows, count("~reason") AS refused, ${keys} AS keys FROM staged`,
+  const [counted] = await sql.rows<{ rows: number; rejected: number; keys: number | null }>(
+    `SELECT count(*) AS rows, count("~reason") AS rejected, ${keys} AS keys FROM staged`,
   )
   assert(counted?.rows === segment.rows, `${counted?.rows} rows were read of ${segment.rows} that were staged`)
-  const { refused } = counted
-  const rejected = refused + segment.rejected.length === 0 ? 0 : await moveToRefused(sql, load, refused)
-  const stored = segment.rows - refused
+  const { rejected: stagedRejected } = counted
+  const rejected = stagedRejected + segment.rejected.length === 0 ? 0 : await moveRejected(sql, load, stagedRejected)
+  const stored = segment.rows - stagedRejected
   const isUnique = !isKeyed || counted.keys === stored
   const earlier = isUnique ? [] : await splitDuplicates(sql, load, reading.columns)
   return { ...reading, rejected, rows: isUnique ? stored : await countOf(sql, 'staged'), earlier }
@@ -109,41 +109,41 @@ function shapeHash(shapes: readonly (readonly string[])[]): string {
   return `([${hashes.join(', ')}]::UBIGINT[])[r."$" + 1]`
 }
 
-/** Moves rejected rows to `refused`, and returns the number of different rows. */
-async function moveToRefused(sql: Sql, { segment, numberMark }: FileLoad, refused: number): Promise<number> {
+/** Moves rejected rows to `staged_rejected`, and returns the number of different rows. */
+async function moveRejected(sql: Sql, { segment, numberMark }: FileLoad, stagedRejected: number): Promise<number> {
   await sql.run(`
-    CREATE OR REPLACE TEMP TABLE refused AS
+    CREATE OR REPLACE TEMP TABLE staged_rejected AS
     SELECT "~ordinal" AS ordinal, "~reason" AS reason, NULL::VARCHAR AS row FROM staged WHERE "~reason" IS NOT NULL`)
-  if (refused > 0) {
+  if (stagedRejected > 0) {
     await sql.run(`
-      CREATE OR REPLACE TEMP TABLE refused AS
+      CREATE OR REPLACE TEMP TABLE staged_rejected AS
       SELECT f.ordinal, f.reason, regexp_replace(l.line, '^\\{"#":[0-9]+,"[$]":[0-9]+,?', '{') AS row
-      FROM refused f
+      FROM staged_rejected f
       JOIN (SELECT line, regexp_extract(line, '^\\{"#":([0-9]+)', 1)::BIGINT AS ordinal
             FROM read_csv(${text(segment.file)}, columns = {line: 'VARCHAR'}, delim = ${text('\u0001')}, quote = '', escape = '',
               header = false, auto_detect = false, max_line_size = ${2 * segment.rowBytesMax + 1_000_000})) l
         USING (ordinal);
       ${segment.collections.map((items) => restoreItemsSql(items, segment)).join('')}
-      UPDATE refused SET row = regexp_replace(row, ${text(`"${numberMark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g');
+      UPDATE staged_rejected SET row = regexp_replace(row, ${text(`"${numberMark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g');
       DELETE FROM staged WHERE "~reason" IS NOT NULL`)
   }
   for (const { pageIndex, reason, text: row } of segment.rejected) {
-    await sql.run('INSERT INTO refused VALUES ($1, $2, $3)', [pageIndex * ROWS_A_PAGE, reason, row])
+    await sql.run('INSERT INTO staged_rejected VALUES ($1, $2, $3)', [pageIndex * ROWS_A_PAGE, reason, row])
   }
-  return countOf(sql, '(SELECT DISTINCT row FROM refused)')
+  return countOf(sql, '(SELECT DISTINCT row FROM staged_rejected)')
 }
 
 function restoreItemsSql(items: StagedCollection, { catalog }: Segment): string {
   const field = catalog.field(items.field)
   const at = pointer(field?.stagedName ?? items.field)
   return `
-    CREATE OR REPLACE TEMP TABLE refused AS
+    CREATE OR REPLACE TEMP TABLE staged_rejected AS
     SELECT f.ordinal, f.reason, CASE WHEN i.sent IS NULL THEN f.row
       ELSE replace(f.row, json_extract(f.row, ${at})::VARCHAR, CASE json_type(f.row, ${at}) WHEN 'ARRAY' THEN '[' || i.sent || ']' ELSE i.sent END)
       END AS row
-    FROM refused f LEFT JOIN (
+    FROM staged_rejected f LEFT JOIN (
       SELECT ordinal, string_agg(sent, ',' ORDER BY position) AS sent FROM ${itemsSql([items], field?.elements?.fields)}
-      WHERE ordinal IN (SELECT ordinal FROM refused) GROUP BY ordinal) i USING (ordinal);`
+      WHERE ordinal IN (SELECT ordinal FROM staged_rejected) GROUP BY ordinal) i USING (ordinal);`
 }
 
 export const throwAsLoadRefused =

@@ -3,6 +3,7 @@ import type { ChildTable, Column, ReportTable } from '../../../schema/tables.ts'
 import { CHILD_COLUMNS, SYSTEM_COLUMNS, tableOf } from '../../../schema/tables.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { type ColumnChange, type DiscoveredColumn, type ColumnRename, renamesFor } from '../../plan/columns.ts'
+import { isLake } from '../database/catalogue.ts'
 import { onlyRow, type Sql, name, names, text } from '../database/sql.ts'
 import { closedName, remakeHistoryView, hadHistory } from './versions.ts'
 
@@ -109,13 +110,6 @@ const addColumnSql = (target: string, { name: column, type, field }: DiscoveredC
   `ALTER TABLE ${target} ADD COLUMN ${name(column)} ${type};`,
   commentSql(target, column, `Undocumented field ${field}`),
 ]
-
-export async function isLake(sql: Sql): Promise<boolean> {
-  const rows = await sql.rows(
-    `SELECT 1 FROM duckdb_databases() WHERE database_name = current_database() AND type = 'ducklake'`,
-  )
-  return rows.length > 0
-}
 
 export async function retype(sql: Sql, place: Conversion, columns: readonly DiscoveredColumn[]): Promise<void> {
   if (columns.length === 0) return

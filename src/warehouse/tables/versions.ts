@@ -21,7 +21,7 @@ export async function reportsWithHistory(sql: Sql): Promise<ReadonlySet<string>>
 }
 
 /** Returns the start of the report's history, or undefined if its history is off. */
-export async function historyOf(sql: Sql, report: string): Promise<HistoryStart | undefined> {
+export async function historyStartOf(sql: Sql, report: string): Promise<HistoryStart | undefined> {
   const [row] = await sql.cachedRows<{ on: boolean; ended: number | null }>(`
     SELECT bool_or(ended_at IS NULL) AS "on", epoch_us(max(ended_at)) AS ended FROM tidemark.histories WHERE report = ${text(report)}`)
   if (row?.on !== true) return undefined
@@ -80,7 +80,7 @@ export async function closeVersions(sql: Sql, history: HistoryStart | undefined,
 }
 
 export async function closeOpenVersions(sql: Sql, report: ReportName, now: Instant): Promise<void> {
-  const history = await historyOf(sql, report)
+  const history = await historyStartOf(sql, report)
   if (history === undefined) return
   for (const table of tablesOf(report)) {
     const ended = `SELECT rowid AS tid, greatest(${validFrom('m', history)}, ${time(now)}) AS until FROM main.${name(table)} m`
@@ -109,7 +109,7 @@ export async function switchHistory(sql: Sql, { report, on, now }: { report: Rep
 
 /** Creates the history view again. Call this after each change of the table's columns. */
 export async function remakeHistoryView(sql: Sql, report: string, table: string): Promise<void> {
-  const history = await historyOf(sql, report)
+  const history = await historyStartOf(sql, report)
   const open =
     history === undefined
       ? ''
