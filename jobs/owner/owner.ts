@@ -21,6 +21,9 @@ import { changedRows, logOutcome, type RunKind, type Runs, type RunWork } from '
 import { Leases, type RunLease } from './leases.ts'
 import { attemptOf } from './sharedRuns.ts'
 
+/** Runs `work` while no other worker of the lake has the lease. */
+export type LeaseOfLake = (name: string, signal: AbortSignal, work: () => Promise<unknown>) => Promise<unknown>
+
 export interface OwnerOptions {
   readonly context: SharedContext
   readonly consumers: JobConsumers
@@ -28,10 +31,8 @@ export interface OwnerOptions {
   readonly runs: Runs
   readonly housekeeping: Housekeeping
   readonly log: Log
-  /** Only for workers that share a lake: runs `work` while no other worker has the lease. */
-  readonly leaseOfLake?:
-    | ((name: string, signal: AbortSignal, work: () => Promise<unknown>) => Promise<unknown>)
-    | undefined
+  /** Only for workers that share a lake. */
+  readonly leaseOfLake?: LeaseOfLake | undefined
   readonly onWarehouseBroken: () => void
 }
 

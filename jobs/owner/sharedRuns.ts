@@ -17,13 +17,10 @@ const CANCEL_KEPT_MS = MINUTE_MS
 export const attemptOf = ({ id, attemptsStarted }: Job): string => `${id} ${attemptsStarted}`
 
 type RunOfOther = ActiveRun & { readonly attempt: string }
-type SharedEnd = RunEndEvent & { readonly attempt: string }
 
-export function shareRuns(
-  runs: Runs,
-  queues: JobQueues,
-  { values, clock }: { readonly values: SharedValues; readonly clock: Clock },
-): Disposable {
+type SharedStore = { readonly values: SharedValues; readonly clock: Clock }
+
+export function shareRuns(runs: Runs, queues: JobQueues, { values, clock }: SharedStore): Disposable {
   let ofOthers: readonly RunOfOther[] = []
   /** When each run of another worker began, counted with this worker's runs. The key is the attempt. */
   let orders = new Map<string, number>()
@@ -58,7 +55,7 @@ export function shareRuns(
       const text = (await values.read(place))?.text ?? ''
       if (text === '' || text === lastEnds.get(place)) continue
       lastEnds.set(place, text)
-      const { attempt, ...end } = JSON.parse(text) as SharedEnd
+      const { attempt, ...end } = JSON.parse(text) as RunEndEvent & { readonly attempt: string }
       const order = ordersBefore.get(attempt) ?? orders.get(attempt) ?? runs.nextOrder()
       const { error, report } = end.outcome
       const thrown = error && { error: new SyncError(error.code, error.message, { cure: error.cure, report }) }

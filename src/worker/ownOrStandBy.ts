@@ -3,7 +3,7 @@ import type { Metrics } from '../../jobs/metrics/metrics.ts'
 import { openNoticeBook } from '../../jobs/notify/memory.ts'
 import { Notifier } from '../../jobs/notify/notifier.ts'
 import { Housekeeping } from '../../jobs/owner/housekeeping.ts'
-import { Owner, type OwnerOptions } from '../../jobs/owner/owner.ts'
+import { type LeaseOfLake, Owner } from '../../jobs/owner/owner.ts'
 import { shareRuns } from '../../jobs/owner/sharedRuns.ts'
 import { JobConsumers, type ConsumersOptions, type Task } from '../../jobs/queue/consumers.ts'
 import type { LeaseRequest } from '../../jobs/stores/sharedTokens.ts'
@@ -95,8 +95,7 @@ async function workUntilStopped(wiring: OwnerWiring, warehouse: Warehouse, signa
   const { promise: stopRequest, resolve: requestStop } = Promise.withResolvers<void>()
   using _stopping = onAbort(signal, requestStop)
   const leading = new AbortController()
-  using cleanup = new DisposableStack()
-  cleanup.defer(() => leading.abort())
+  using _leading = { [Symbol.dispose]: () => leading.abort() }
   const isShared = sharesQueue(config)
   const ms = locks?.lockDuration ?? LOCKS.lockDuration
   using _sharing = isShared ? shareRuns(runs, queues, { values: store.values, clock }) : undefined
@@ -115,21 +114,17 @@ async function workUntilStopped(wiring: OwnerWiring, warehouse: Warehouse, signa
   log.info({ path: config.warehouse }, 'this process owns the warehouse')
   const orphans = isShared ? 0 : await queues.takeOverFromDeadOwner()
   if (orphans > 0) log.info({ orphans }, 'took over the jobs of an owner that has died')
-  const leaseOfLake: OwnerOptions['leaseOfLake'] = (name, signal, work) => store.lease({ name, ms, signal }, work)
-  const owner = new Owner({
-    ...shared,
-    housekeeping,
-    onWarehouseBroken: requestStop,
-    ...(isShared && { leaseOfLake }),
-  })
+  const lease: LeaseOfLake = (name, signal, work) => store.lease({ name, ms, signal }, work)
+  const leaseOfLake = isShared ? lease : undefined
+  const owner = new Owner({ ...shared, housekeeping, leaseOfLake, onWarehouseBroken: requestStop })
   owner.consumeRuns()
   const lead = async (): Promise<void> => {
     owner.consumeHousekeeping()
     notifier = await openNotifier(wiring, { runs, warehouse })
     await (notifier && sendMessages(notifier, consumers, leading.signal))
   }
-  const lease = { name: 'house', ms, signal: leading.signal }
-  const leadEnd = isShared ? leadAlone(wiring, lease, { lead, onLost: requestStop }) : lead()
+  const house = { name: 'house', ms, signal: leading.signal }
+  const leadEnd = isShared ? leadAlone(wiring, house, { lead, onLost: requestStop }) : lead()
   ownership.owned = { backend: ownerBackend({ config, clock, warehouse, operations, runs }), warehouse }
   ownership.isOwnerKnown = true
   consumeRequests(consumers, operations)
