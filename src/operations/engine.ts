@@ -1,9 +1,9 @@
 /** Starts the runs of an operation. Workers and commands have different engines. */
 import type { ReportName } from '../../schema/index.ts'
-import type { BackfillRequest } from '../sync/backfill/backfillRequest.ts'
+import type { RunKind } from '../../jobs/runs/runs.ts'
 import type { SharedContext } from '../sync/context.ts'
 import type { ReportOutcome } from '../sync/reportOutcome.ts'
-import type { OperationEvent } from './contract.ts'
+import type { OperationEvent, RequestOf } from './contract.ts'
 
 export interface Caller {
   /** Who requests the operation: `console`, or the user and the machine of a command, such as `ada@etl-1`. */
@@ -13,10 +13,10 @@ export interface Caller {
   readonly signal: AbortSignal
 }
 
-export type RunRequest =
-  | { readonly kind: 'incremental'; readonly reports: readonly ReportName[] }
-  | { readonly kind: 'reconcile'; readonly reports: readonly ReportName[]; readonly allowMassDelete: boolean }
-  | { readonly kind: 'backfill'; readonly ranges: readonly BackfillRequest[] }
+/** An operation that consists of runs. */
+export type RunsRequest = RequestOf<'sync' | 'reconcile' | 'backfill'>
+
+export const kindOf = ({ do: name }: RunsRequest): RunKind => (name === 'sync' ? 'incremental' : name)
 
 export interface EndedRun {
   readonly outcome: ReportOutcome
@@ -26,7 +26,7 @@ export interface EndedRun {
 export interface Engine {
   readonly context: SharedContext
   /** Executes runs and returns their outcomes. Also passes each outcome to the caller as soon as its run has ended. */
-  run(request: RunRequest, caller: Caller): Promise<readonly EndedRun[]>
+  run(request: RunsRequest, caller: Caller): Promise<readonly EndedRun[]>
   publish(): Promise<{ readonly path: string; readonly replaced: boolean }>
   /** Cancels a run and returns what was stopped, such as `a run`. Undefined in a command, which cannot cancel runs. */
   cancel?(id: string): Promise<string | undefined>

@@ -11,7 +11,7 @@ import type { Caller, Engine } from './engine.ts'
 
 type Operation<Name extends ActingRequest['do']> = (
   engine: Engine,
-  request: Omit<RequestOf<Name>, 'do'>,
+  request: RequestOf<Name>,
   caller: Caller,
 ) => Promise<AnswerOf<Name>>
 
@@ -44,14 +44,14 @@ function resultOf(answer: object): string {
   return failed.length === 0 ? 'done' : `failed: ${failed.join(', ')}`
 }
 
-const sync: Operation<'sync'> = async (engine, { reports }, caller) => {
-  const ended = await engine.run({ kind: 'incremental', reports }, caller)
+const sync: Operation<'sync'> = async (engine, request, caller) => {
+  const ended = await engine.run(request, caller)
   const marks = await marksOf(engine.context.warehouse)
   return { outcomes: ended.map(({ outcome }) => outcomeOf(outcome)), marks: [...marks] }
 }
 
-const reconcile: Operation<'reconcile'> = async (engine, { reports, allowMassDelete }, caller) => {
-  const ended = await engine.run({ kind: 'reconcile', reports, allowMassDelete }, caller)
+const reconcile: Operation<'reconcile'> = async (engine, request, caller) => {
+  const ended = await engine.run(request, caller)
   const compared = ended.map(({ outcome, result }) => ({
     ...outcomeOf(outcome),
     found: result as ReconcileResult | undefined,
@@ -59,9 +59,8 @@ const reconcile: Operation<'reconcile'> = async (engine, { reports, allowMassDel
   return { compared }
 }
 
-const backfill: Operation<'backfill'> = async (engine, { backfills }, caller) => {
-  const ranges = backfills.map(({ report, from, to }) => ({ report, from, to }))
-  const ended = await engine.run({ kind: 'backfill', ranges }, caller)
+const backfill: Operation<'backfill'> = async (engine, request, caller) => {
+  const ended = await engine.run(request, caller)
   const ends = ended.map(({ outcome, result }) => ({
     ...outcomeOf(outcome),
     ended: result as BackfillOutcome | undefined,

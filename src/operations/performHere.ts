@@ -1,6 +1,7 @@
 /** Executes operations in the calling process, which opens the warehouse for them. */
 import { randomUUID } from 'node:crypto'
 import { backfillRun } from '../../jobs/backfill/backfill.ts'
+import { logOutcome } from '../../jobs/runs/runs.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { nameBackfill } from '../sync/backfill/backfillRequest.ts'
@@ -11,7 +12,7 @@ import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import { syncAll } from '../sync/syncAll.ts'
 import { openContext } from '../wiring/openContext.ts'
 import { type ActingRequest, type AnswerOf, outcomeOf, type Progress } from './contract.ts'
-import type { Caller, EndedRun, Engine, RunRequest } from './engine.ts'
+import { type Caller, type EndedRun, type Engine, kindOf, type RunsRequest } from './engine.ts'
 import { carryOut } from './operations.ts'
 import type { Surroundings } from './surroundings.ts'
 
@@ -21,7 +22,7 @@ const WINDOWS_AT_ONCE = 4
 export async function performHere<R extends ActingRequest>(
   request: R,
   caller: Caller,
-  { config, clock, log, observe, onEnded }: { readonly config: Config; readonly clock: Clock } & Surroundings,
+  { config, clock, log, storedLog, observe }: { readonly config: Config; readonly clock: Clock } & Surroundings,
 ): Promise<AnswerOf<R['do']>> {
   const { signal, onEvent } = caller
   await using open = await openContext(config, { clock, signal, log, observe })
@@ -31,7 +32,7 @@ export async function performHere<R extends ActingRequest>(
     context,
     run: (runs) =>
       runHere({ ...context, onProgress }, runs, (outcome) => {
-        onEnded(runs.kind, outcome)
+        logOutcome(storedLog, kindOf(runs), outcome)
         onEvent({ outcome: outcomeOf(outcome) })
       }),
     publish: () => context.warehouse.publish(config.published),
@@ -44,12 +45,12 @@ export async function performHere<R extends ActingRequest>(
 
 async function runHere(
   shared: SyncContext,
-  request: RunRequest,
+  request: RunsRequest,
   onOutcome: (outcome: ReportOutcome) => void,
 ): Promise<EndedRun[]> {
   const context = { ...shared, onOutcome }
   const { signal } = context
-  if (request.kind === 'incremental') {
+  if (request.do === 'sync') {
     const outcomes = await syncAll(context, request.reports)
     signal.throwIfAborted()
     // Reports that are off or paused have no run, so `syncAll` has not passed their outcomes to `onOutcome`.
@@ -62,13 +63,13 @@ async function runHere(
     signal.throwIfAborted()
     ended.push(run)
   }
-  if (request.kind === 'reconcile') {
+  if (request.do === 'reconcile') {
     const { reports, allowMassDelete } = request
     for (const report of reports) end(await reconcileRun(context, { report, runId: randomUUID(), allowMassDelete }))
     return ended
   }
   const { warehouse, settings, clock } = context
-  for (const range of request.ranges) {
+  for (const range of request.backfills) {
     const { start } = settings.reports[range.report]
     const named = await nameBackfill(range, { books: warehouse.backfills, start, now: clock.now() })
     end(await backfillRun(context, named, { lanes: WINDOWS_AT_ONCE, pull: pullHere(context) }))

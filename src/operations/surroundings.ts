@@ -1,12 +1,10 @@
 /** Opens the log and the traces of a process that executes an operation itself. */
 import { openTracing } from '../../jobs/tracing/tracing.ts'
-import { logOutcome, type RunKind } from '../../jobs/runs/runs.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { minusMs } from '../instant.ts'
 import { createLog, type GuardedLog, type LogOptions } from '../log.ts'
-import { type Observe, observedBy } from '../observe.ts'
-import type { ReportOutcome } from '../sync/reportOutcome.ts'
+import { observedBy } from '../observe.ts'
 import { openRunLogs, runLogsOf } from '../runLogs.ts'
 import { guardSecrets } from '../wiring/openContext.ts'
 import { version } from '../wiring/version.ts'
@@ -21,14 +19,9 @@ export interface Host {
   readonly openLog: (keep: LogOptions['keep']) => GuardedLog
 }
 
-export interface Surroundings extends AsyncDisposable {
-  readonly log: GuardedLog
-  readonly observe: Observe
-  /** Writes the end of a run to the stored log. */
-  readonly onEnded: (kind: RunKind, outcome: ReportOutcome) => void
-}
+export type Surroundings = Awaited<ReturnType<typeof openSurroundings>>
 
-export async function openSurroundings({ config, clock, env, openLog }: Host): Promise<Surroundings> {
+export async function openSurroundings({ config, clock, env, openLog }: Host) {
   await using opening = new AsyncDisposableStack()
   const runLogs = openRunLogs(runLogsOf(config.warehouse), clock)
   // Deletes old log files. Without a worker, no other process would delete them.
@@ -37,14 +30,15 @@ export async function openSurroundings({ config, clock, env, openLog }: Host): P
   })
   const keep = (line: string) => runLogs.take(line)
   const log = openLog(keep)
-  const kept = createLog({ level: 'silent', keep })
-  for (const each of [log, kept]) guardSecrets(config, each)
+  const storedLog = createLog({ level: 'silent', keep })
+  for (const each of [log, storedLog]) guardSecrets(config, each)
   const tracing = opening.use(await openTracing({ env, version: version(), log }))
   const opened = opening.move()
   return {
     log,
+    /** Its lines are only stored for `tidemark logs`. */
+    storedLog,
     observe: observedBy(...(tracing === undefined ? [] : [tracing.observe]), loggingWork(log, clock)),
-    onEnded: (kind, outcome) => logOutcome(kept, kind, outcome),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
 }

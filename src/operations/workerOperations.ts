@@ -11,7 +11,7 @@ import type { SharedContext } from '../sync/context.ts'
 import { type BackfillPreview, previewBackfill } from '../sync/backfill/backfillPlan.ts'
 import type { Activity, AnswerOf, OperationRequest, Reply, RequestOf, WaitingRun } from './contract.ts'
 import { problemOf } from './contract.ts'
-import type { Caller, Engine } from './engine.ts'
+import { type Caller, type Engine, kindOf } from './engine.ts'
 import { followRuns } from './followRuns.ts'
 import { carryOut } from './operations.ts'
 import type { BackfillJob } from '../../jobs/queue/queues.ts'
@@ -72,12 +72,12 @@ function workerEngine({ context, queues, runs, housekeeping }: WorkerOperationsO
     context,
     publish: () => housekeeping.publish(),
     run: async (request, caller) => {
-      const { kind } = request
+      const kind = kindOf(request)
       const follow = (reports: readonly ReportName[], ask: (report: ReportName) => Promise<void>) =>
         followRuns(reports, { kind, ask, runs, queues, clock, caller })
-      if (kind === 'reconcile') return follow(request.reports, (report) => queues.addReconcile(report, request))
-      if (kind === 'backfill')
-        return withBackfillJobs(request.ranges, (jobs) =>
+      if (request.do === 'reconcile') return follow(request.reports, (report) => queues.addReconcile(report, request))
+      if (request.do === 'backfill')
+        return withBackfillJobs(request.backfills, (jobs) =>
           follow([...jobs.keys()], async (report) => {
             const job = jobs.get(report)
             if (job !== undefined) await queues.addBackfill(job)
@@ -115,7 +115,7 @@ async function plan(context: SharedContext, { backfills }: RequestOf<'plan-backf
   const books = { books: context.warehouse.backfills, basis: context.warehouse.backfillBasis }
   const walk = { ...context, signal, onProgress: () => undefined }
   const plans: BackfillPreview[] = []
-  for (const { report, from, to } of backfills) plans.push(await previewBackfill(walk, books, { report, from, to }))
+  for (const range of backfills) plans.push(await previewBackfill(walk, books, range))
   return { plans }
 }
 

@@ -8,9 +8,9 @@ import { SyncError } from '../../errors.ts'
 export interface BackfillRequest {
   readonly report: ReportName
   /** Default: the report's configured start. */
-  readonly from: Instant | undefined
+  readonly from?: Instant | undefined
   /** Default: the end of an open backfill with the same beginning, else now. */
-  readonly to: Instant | undefined
+  readonly to?: Instant | undefined
 }
 
 /** A requested backfill. `goesOn` is true if it continues an earlier backfill of this range. */
