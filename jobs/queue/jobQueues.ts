@@ -125,7 +125,7 @@ export class JobQueues {
   async promoteMisdated(nowMs: number): Promise<number> {
     let promoted = 0
     for (const name of QUEUES) {
-      // Ticks with a wrong time are corrected by `schedulersIn`.
+      // Ticks with a wrong time are corrected by `openScheduleUpdates`.
       const delayed = name === 'ticks' ? [] : await this.queue(name).getDelayed()
       for (const job of delayed) {
         const putOffMs = Math.max(job.timestamp, job.processedOn ?? 0)

@@ -10,6 +10,47 @@ import type { Log } from '../../src/log.ts'
 import type { JobConsumers } from '../queue/consumers.ts'
 import type { JobQueues } from '../queue/jobQueues.ts'
 
+interface ScheduleOptions {
+  readonly consumers: JobConsumers
+  readonly queues: JobQueues
+  readonly config: Pick<Config, 'reports'>
+  readonly clock: Clock
+  readonly log: Log
+  readonly pollMs: number
+}
+
+/** Writes the schedule to the store, and repeats this every `pollMs`, because a store can lose data. */
+export async function runSchedule(parts: ScheduleOptions, signal: AbortSignal): Promise<void> {
+  const { consumers, queues, config, clock, log, pollMs } = parts
+  const updateSchedulers = openScheduleUpdates(queues.queue<Tick>('ticks'), config)
+  consumers.consume('ticks', { schema: Tick, process: ({ data }) => queues.addJobsOfTick(data) })
+  let isFirst = true
+  while (!signal.aborted) {
+    try {
+      const nowMs = toMillis(clock.now())
+      const { added, removed } = await updateSchedulers(nowMs)
+      const promoted = await queues.promoteMisdated(nowMs)
+      if (added.length > 0) log.debug({ added }, 'schedulers were set')
+      if (removed.length > 0)
+        log.info({ removed }, 'schedulers were removed, because the configuration does not name them')
+      if (promoted > 0) log.info({ promoted }, 'started jobs that a wrong clock had delayed')
+      if (isFirst) await requestFirstRuns(parts)
+      isFirst = false
+    } catch (error) {
+      log.warn({ err: error }, 'the schedulers could not be checked; the next check follows')
+    }
+    await clock.sleep(pollMs, signal).catch(() => undefined)
+  }
+}
+
+/** Requests a first run after a start. Skips reports with a cron line, because they run at fixed times. */
+async function requestFirstRuns({ config, queues }: ScheduleOptions): Promise<void> {
+  for (const report of reportNames) {
+    const { enabled, everyMs } = config.reports[report]
+    if (enabled && everyMs !== undefined) await queues.addJobsOfTick({ work: 'incremental', report })
+  }
+}
+
 export interface Scheduler {
   readonly id: string
   readonly repeat:
@@ -20,51 +61,10 @@ export interface Scheduler {
 
 type ReportScheduler = Scheduler & { readonly tick: { readonly report: ReportName } }
 
-const HOUSEKEEPING: readonly Scheduler[] = [
-  { id: 'checkpoint', repeat: { every: 15 * MINUTE_MS, offset: 7 * MINUTE_MS }, tick: { work: 'checkpoint' } },
-  { id: 'retention', repeat: { every: 60 * MINUTE_MS, offset: 11 * MINUTE_MS }, tick: { work: 'retention' } },
-]
-
-export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Scheduler[] {
-  const ofReports = reportNames.flatMap((report, place): ReportScheduler[] => {
-    const config = reports[report]
-    if (!config.enabled) return []
-    const share = (place + 0.5) / reportNames.length
-    const rhythms = { incremental: config, reconcile: config.reconcile }
-    return (['incremental', 'reconcile'] as const).flatMap((work) => {
-      const rhythm = rhythms[work]
-      const id = `${work}-${report}`
-      return rhythm ? [{ id, repeat: repeatOf(rhythm, config, share), tick: { work, report } }] : []
-    })
-  })
-  return [...togetherAtOnce(ofReports), ...HOUSEKEEPING]
-}
-
-/** Lets reports with the same times share a tick. Each tick needs several statements in the queue store. */
-function togetherAtOnce(schedulers: readonly ReportScheduler[]): readonly Scheduler[] {
-  const groups = Map.groupBy(schedulers, ({ repeat, tick }) => JSON.stringify([tick.work, repeat]))
-  return [...groups.values()].flatMap(([first, ...rest]) => {
-    if (first === undefined || rest.length === 0) return first ?? []
-    return { ...first, tick: { ...first.tick, others: rest.map(({ tick }) => tick.report) } }
-  })
-}
-
-/** Start times are rounded down to a multiple of this, so that one wake-up of the process starts several runs. */
-const TOGETHER_MS = 10_000
-
-/** `share` moves the times within an interval. Example: every 10 min, 0.5 means minutes 5, 15 and 25. */
-function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Scheduler['repeat'] {
-  const { every, everyMs } = rhythm
-  // With an offset of 0, BullMQ would start the first run immediately.
-  return everyMs === undefined
-    ? { pattern: every, tz: timeZone }
-    : { every: everyMs, offset: Math.max(1, Math.floor((share * everyMs) / TOGETHER_MS) * TOGETHER_MS) }
-}
-
 const OVERDUE_MS = MINUTE_MS
 
 /** Returns a function that updates the stored schedulers to match the configuration. */
-export function schedulersIn(queue: Queue<Tick>, config: Pick<Config, 'reports'>) {
+export function openScheduleUpdates(queue: Queue<Tick>, config: Pick<Config, 'reports'>) {
   const wanted = new Map(schedulersOf(config).map((each) => [each.id, each]))
   let overdue = new Map<string, number>()
   return async (nowMs: number): Promise<{ added: readonly string[]; removed: readonly string[] }> => {
@@ -105,43 +105,43 @@ function isSame({ repeat, tick }: Omit<Scheduler, 'id'>, stored: StoredScheduler
   return stored.every === repeat.every && (stored.offset ?? 0) === repeat.offset
 }
 
-interface ScheduleOptions {
-  readonly consumers: JobConsumers
-  readonly queues: JobQueues
-  readonly config: Pick<Config, 'reports'>
-  readonly clock: Clock
-  readonly log: Log
-  readonly pollMs: number
+const HOUSEKEEPING: readonly Scheduler[] = [
+  { id: 'checkpoint', repeat: { every: 15 * MINUTE_MS, offset: 7 * MINUTE_MS }, tick: { work: 'checkpoint' } },
+  { id: 'retention', repeat: { every: 60 * MINUTE_MS, offset: 11 * MINUTE_MS }, tick: { work: 'retention' } },
+]
+
+export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Scheduler[] {
+  const ofReports = reportNames.flatMap((report, place): ReportScheduler[] => {
+    const config = reports[report]
+    if (!config.enabled) return []
+    const share = (place + 0.5) / reportNames.length
+    const rhythms = { incremental: config, reconcile: config.reconcile }
+    return (['incremental', 'reconcile'] as const).flatMap((work) => {
+      const rhythm = rhythms[work]
+      const id = `${work}-${report}`
+      return rhythm ? [{ id, repeat: repeatOf(rhythm, config, share), tick: { work, report } }] : []
+    })
+  })
+  return [...togetherAtOnce(ofReports), ...HOUSEKEEPING]
 }
 
-/** Writes the schedule to the store, and repeats this every `pollMs`, because a store can lose data. */
-export async function runSchedule(parts: ScheduleOptions, signal: AbortSignal): Promise<void> {
-  const { consumers, queues, config, clock, log, pollMs } = parts
-  const updateSchedulers = schedulersIn(queues.queue<Tick>('ticks'), config)
-  consumers.consume('ticks', { schema: Tick, process: ({ data }) => queues.addJobsOfTick(data) })
-  let isFirst = true
-  while (!signal.aborted) {
-    try {
-      const nowMs = toMillis(clock.now())
-      const { added, removed } = await updateSchedulers(nowMs)
-      const promoted = await queues.promoteMisdated(nowMs)
-      if (added.length > 0) log.debug({ added }, 'schedulers were set')
-      if (removed.length > 0)
-        log.info({ removed }, 'schedulers were removed, because the configuration does not name them')
-      if (promoted > 0) log.info({ promoted }, 'started jobs that a wrong clock had delayed')
-      if (isFirst) await requestFirstRuns(parts)
-      isFirst = false
-    } catch (error) {
-      log.warn({ err: error }, 'the schedulers could not be checked; the next check follows')
-    }
-    await clock.sleep(pollMs, signal).catch(() => undefined)
-  }
+/** Lets reports with the same times share a tick. Each tick needs several statements in the queue store. */
+function togetherAtOnce(schedulers: readonly ReportScheduler[]): readonly Scheduler[] {
+  const groups = Map.groupBy(schedulers, ({ repeat, tick }) => JSON.stringify([tick.work, repeat]))
+  return [...groups.values()].flatMap(([first, ...rest]) => {
+    if (first === undefined || rest.length === 0) return first ?? []
+    return { ...first, tick: { ...first.tick, others: rest.map(({ tick }) => tick.report) } }
+  })
 }
 
-/** Requests a first run after a start. Skips reports with a cron line, because they run at fixed times. */
-async function requestFirstRuns({ config, queues }: ScheduleOptions): Promise<void> {
-  for (const report of reportNames) {
-    const { enabled, everyMs } = config.reports[report]
-    if (enabled && everyMs !== undefined) await queues.addJobsOfTick({ work: 'incremental', report })
-  }
+/** Start times are rounded down to a multiple of this, so that one wake-up of the process starts several runs. */
+const TOGETHER_MS = 10_000
+
+/** `share` moves the times within an interval. Example: every 10 min, 0.5 means minutes 5, 15 and 25. */
+function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Scheduler['repeat'] {
+  const { every, everyMs } = rhythm
+  // With an offset of 0, BullMQ would start the first run immediately.
+  return everyMs === undefined
+    ? { pattern: every, tz: timeZone }
+    : { every: everyMs, offset: Math.max(1, Math.floor((share * everyMs) / TOGETHER_MS) * TOGETHER_MS) }
 }

@@ -5,7 +5,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Tick } from '../../jobs/queue/queues.ts'
 import { JobQueues } from '../../jobs/queue/jobQueues.ts'
-import { schedulersIn } from '../../jobs/schedule/schedule.ts'
+import { openScheduleUpdates } from '../../jobs/schedule/schedule.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import { type Ground, grounds, until } from './stores/support.ts'
 import { configOf } from './support.ts'
@@ -37,7 +37,7 @@ describe.each(grounds)('a clock that ran ahead and was set right, on $title', ({
   ])('leaves no report waiting for the wrong time: %s', { tags: 'long' }, async (title, every) => {
     const queue = store.queue<Tick>(`ticks of ${title}`)
     const env = { TIDEMARK_REPORTS: 'events', TIDEMARK_RECONCILE_EVERY: 'never', TIDEMARK_EVERY: every }
-    const updateSchedulers = schedulersIn(queue, await configOf(env))
+    const updateSchedulers = openScheduleUpdates(queue, await configOf(env))
     clockReads(NOW_MS + 30 * DAY_MS)
     await updateSchedulers(NOW_MS + 30 * DAY_MS)
     clockReads(NOW_MS)

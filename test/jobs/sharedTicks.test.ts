@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { Tick } from '../../jobs/queue/queues.ts'
 import { JobQueues } from '../../jobs/queue/jobQueues.ts'
-import { schedulersIn } from '../../jobs/schedule/schedule.ts'
+import { openScheduleUpdates } from '../../jobs/schedule/schedule.ts'
 import { grounds } from './stores/support.ts'
 import { configOf } from './support.ts'
 
@@ -23,7 +23,7 @@ describe.each(grounds)('on $title', ({ lay }) => {
       expect(new Set(ticks.map(({ work, atMs }) => `${work} ${atMs}`)).size).toBe(1)
       return ticks.map(({ report }) => report)
     }
-    const ofThree = schedulersIn(queue, await every10s('events,enquiries,merf_submissions'))
+    const ofThree = openScheduleUpdates(queue, await every10s('events,enquiries,merf_submissions'))
     expect((await ofThree(nowMs)).added).toEqual(['incremental-events', 'checkpoint', 'retention'])
     expect(await reportsOfTicks()).toEqual(['events', 'enquiries', 'merf_submissions'])
     const ticks = (await queue.getDelayed()).map(({ data }) => Tick.parse(data))
@@ -34,7 +34,7 @@ describe.each(grounds)('on $title', ({ lay }) => {
     )
     expect(waiting).toHaveLength(3)
     // The other reports stay scheduled when one of them, even the first, is turned off.
-    const ofTwo = schedulersIn(queue, await every10s('events,merf_submissions'))
+    const ofTwo = openScheduleUpdates(queue, await every10s('events,merf_submissions'))
     expect(await ofTwo(nowMs)).toEqual({ added: ['incremental-events'], removed: [] })
     expect(await reportsOfTicks()).toEqual(['events', 'merf_submissions'])
     expect((await queue.getDelayed()).map(({ data }) => data)).toContainEqual({
@@ -42,7 +42,7 @@ describe.each(grounds)('on $title', ({ lay }) => {
       report: 'events',
       others: ['merf_submissions'],
     })
-    const ofOne = schedulersIn(queue, await every10s('merf_submissions'))
+    const ofOne = openScheduleUpdates(queue, await every10s('merf_submissions'))
     expect(await ofOne(nowMs)).toEqual({ added: ['incremental-merf_submissions'], removed: ['incremental-events'] })
     expect(await reportsOfTicks()).toEqual(['merf_submissions'])
     expect(await ofOne(nowMs)).toEqual({ added: [], removed: [] })
