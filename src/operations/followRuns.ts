@@ -9,7 +9,7 @@ import { onAbort } from '../signals.ts'
 
 export interface FollowOptions {
   readonly kind: RunKind
-  readonly ask: (report: ReportName) => Promise<void>
+  readonly addJob: (report: ReportName) => Promise<void>
   readonly runs: Runs
   readonly queues: JobQueues
   readonly clock: Clock
@@ -19,7 +19,7 @@ export interface FollowOptions {
 const POLL_EVERY_MS = 2_000
 
 export async function followRuns(reports: readonly ReportName[], options: FollowOptions): Promise<EndedRun[]> {
-  const { kind, ask, runs, caller } = options
+  const { kind, addJob, runs, caller } = options
   const { signal } = caller
   const ended = new Map<ReportName, EndedRun>()
   const all = Promise.withResolvers<void>()
@@ -27,7 +27,7 @@ export async function followRuns(reports: readonly ReportName[], options: Follow
   all.promise.catch(() => undefined)
   await runs.others?.refresh()
   const before = runs.begun
-  const leave = runs.follow((event) => {
+  const unfollow = runs.follow((event) => {
     const { report } = event.event === 'progress' ? event.progress : event.outcome
     if (event.kind !== kind || !reports.includes(report)) return
     if (event.event === 'progress') return caller.onEvent({ progress: event.progress })
@@ -36,25 +36,25 @@ export async function followRuns(reports: readonly ReportName[], options: Follow
     caller.onEvent({ outcome: outcomeOf(event.outcome) })
     if (ended.size === reports.length) all.resolve()
   })
-  const looking = new AbortController()
+  const polling = new AbortController()
   using _ = onAbort(signal, () => all.reject(signal.reason))
   try {
-    for (const report of reports) await ask(report)
+    for (const report of reports) await addJob(report)
     if (reports.length === 0) all.resolve()
     const isMissing = (report: ReportName) =>
       !ended.has(report) && !runs.running.some((run) => run.kind === kind && run.report === report)
-    const asking = reRequest(options, () => reports.filter(isMissing), AbortSignal.any([signal, looking.signal]))
-    await Promise.race([all.promise, asking])
+    const adding = addMissingJobs(options, () => reports.filter(isMissing), AbortSignal.any([signal, polling.signal]))
+    await Promise.race([all.promise, adding])
   } finally {
-    leave()
-    looking.abort()
+    unfollow()
+    polling.abort()
   }
   return reports.flatMap((report) => ended.get(report) ?? [])
 }
 
-/** Watches the requested runs until `signal` aborts. If the queue loses a run, requests the run again. */
-async function reRequest(
-  { clock, queues, kind, ask }: FollowOptions,
+/** Watches the requested runs until `signal` aborts. If the queue loses a job, adds the job again. */
+async function addMissingJobs(
+  { clock, queues, kind, addJob }: FollowOptions,
   missing: () => readonly ReportName[],
   signal: AbortSignal,
 ): Promise<never> {
@@ -62,6 +62,6 @@ async function reRequest(
     await clock.sleep(POLL_EVERY_MS, signal)
     if (missing().length === 0) continue
     const waiting = new Set((await queues.underWay(kind)).map(({ name }) => name))
-    for (const report of missing()) if (!waiting.has(report)) await ask(report)
+    for (const report of missing()) if (!waiting.has(report)) await addJob(report)
   }
 }

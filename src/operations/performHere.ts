@@ -1,6 +1,6 @@
 /** Executes operations in the calling process, which opens the warehouse for them. */
 import { randomUUID } from 'node:crypto'
-import { backfillRun } from '../../jobs/backfill/backfill.ts'
+import { backfillRun } from '../../jobs/backfill/backfillRun.ts'
 import { logOutcome } from '../../jobs/runs/runs.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'

@@ -1,5 +1,5 @@
 /** Executes operations in the process that owns the warehouse. */
-import { openBackfillNames } from '../../jobs/backfill/backfill.ts'
+import { openBackfillJobs } from '../../jobs/backfill/backfillJobs.ts'
 import type { Housekeeping } from '../../jobs/owner/housekeeping.ts'
 import { type Runs, RUN_KINDS, type RunKind } from '../../jobs/runs/runs.ts'
 import { CANCELLED_ON_REQUEST, STOPPING } from '../../jobs/queue/jobOutcome.ts'
@@ -64,7 +64,7 @@ const CANCELLED_REMEMBERED_MAX = 100
 function workerEngine({ context, queues, runs, housekeeping }: WorkerOperationsOptions): Engine {
   const { warehouse, clock, settings } = context
   const startOf = (report: ReportName) => settings.reports[report].start
-  const withBackfillJobs = openBackfillNames({ books: warehouse.backfills, queues, clock, startOf })
+  const withBackfillJobs = openBackfillJobs({ books: warehouse.backfills, queues, clock, startOf })
   /** The last cancelled runs. A second request to cancel one of them also succeeds. */
   const cancelledRuns: { readonly id: string; readonly what: string }[] = []
   const startNow = (report: ReportName) => queues.addIncrementalNow(report)
@@ -73,8 +73,8 @@ function workerEngine({ context, queues, runs, housekeeping }: WorkerOperationsO
     publish: () => housekeeping.publish(),
     run: async (request, caller) => {
       const kind = kindOf(request)
-      const follow = (reports: readonly ReportName[], ask: (report: ReportName) => Promise<void>) =>
-        followRuns(reports, { kind, ask, runs, queues, clock, caller })
+      const follow = (reports: readonly ReportName[], addJob: (report: ReportName) => Promise<void>) =>
+        followRuns(reports, { kind, addJob, runs, queues, clock, caller })
       if (request.do === 'reconcile') return follow(request.reports, (report) => queues.addReconcile(report, request))
       if (request.do === 'backfill')
         return withBackfillJobs(request.backfills, (jobs) =>

@@ -2,7 +2,7 @@
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openBackfillNames } from '../../jobs/backfill/backfill.ts'
+import { openBackfillJobs } from '../../jobs/backfill/backfillJobs.ts'
 import { JobQueues } from '../../jobs/queue/jobQueues.ts'
 import { Runs } from '../../jobs/runs/runs.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'
@@ -39,10 +39,10 @@ describe('without a worker on the queues', () => {
     await opened[Symbol.asyncDispose]()
   })
 
-  const follow = (runs: Runs, signal: AbortSignal, ask = () => queues.addIncremental('events')) =>
+  const follow = (runs: Runs, signal: AbortSignal, addJob = () => queues.addIncremental('events')) =>
     followRuns(['events'], {
       kind: 'incremental',
-      ask,
+      addJob,
       runs,
       queues,
       clock,
@@ -75,7 +75,7 @@ describe('without a worker on the queues', () => {
 
   it('a backfill that is requested twice is one, while it is named, waits, and can be cancelled', LONG, async () => {
     const start = plusMs(clock.now(), -86_400_000)
-    const withJobs = openBackfillNames({ books: opened.warehouse.backfills, queues, clock, startOf: () => start })
+    const withJobs = openBackfillJobs({ books: opened.warehouse.backfills, queues, clock, startOf: () => start })
     const asked = [{ report: 'events', from: start, to: undefined }] as const
     const add = (named: Parameters<Parameters<typeof withJobs>[1]>[0]) => {
       const job = named.get('events')
@@ -143,7 +143,7 @@ it('who waits for a run that is at work goes on waiting while the queue is away'
   const during = Promise.withResolvers<unknown>()
   const ask = async () => during.resolve(runs.during(run, () => ends.promise.then(() => ({ outcome }))))
   const caller = { by: 'test', onEvent: () => undefined, signal: never }
-  const waits = followRuns(['events'], { kind: 'incremental', ask, runs, queues, clock: looking, caller })
+  const waits = followRuns(['events'], { kind: 'incremental', addJob: ask, runs, queues, clock: looking, caller })
   await redis.stop('SIGKILL')
   const before = looks
   await Promise.race([waits, until(() => looks > before + 5)])

@@ -1,6 +1,6 @@
 /** Metrics: what runs leave in them, what is looked up when they are asked for, and what a scraper may rely on. */
 import { describe, expect, it } from 'vitest'
-import { backfillRun } from '../../jobs/backfill/backfill.ts'
+import { backfillRun } from '../../jobs/backfill/backfillRun.ts'
 import { Metrics } from '../../jobs/metrics/metrics.ts'
 import { reportNames } from '../../schema/index.ts'
 import { systemClock } from '../../src/clock.ts'

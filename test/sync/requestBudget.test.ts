@@ -1,7 +1,7 @@
 /** Requests are counted in the books, and scheduled work waits while a budget has no room for it. */
 import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { backfillRun } from '../../jobs/backfill/backfill.ts'
+import { backfillRun } from '../../jobs/backfill/backfillRun.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/instant.ts'
 import { pullHere } from '../../src/sync/backfill/handover.ts'
 import { mayBegin } from '../../src/sync/requestBudget.ts'
