@@ -43,13 +43,13 @@ export class JobConsumers {
     this.#parts = parts
   }
 
-  consume<Data>(queue: QueueName, post: Consumer<Data>): void {
+  consume<Data>(queue: QueueName, consumer: Consumer<Data>): void {
     const { store, clock, locks } = this.#parts
     // BullMQ passes a signal only to a function that declares three parameters.
     const process = (job: Job<unknown>, token: string | undefined, signal?: AbortSignal) =>
-      this.#process(post, { job, token, signal })
+      this.#process(consumer, { job, token, signal })
     const worker = store.worker<unknown, unknown>(queue, process, {
-      concurrency: post.concurrency ?? 1,
+      concurrency: consumer.concurrency ?? 1,
       settings: { backoffStrategy: (tries, _, error) => retryDelayMs(tries, error, () => clock.random()) },
       ...locks,
     })

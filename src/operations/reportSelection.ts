@@ -8,9 +8,9 @@ import { SyncError } from '../errors.ts'
 export function selectReports(
   names: readonly string[],
   { reports }: Pick<Config, 'reports'>,
-  otherwise: (report: ReportConfig) => boolean = () => true,
+  isDefault: (report: ReportConfig) => boolean = () => true,
 ): ReportName[] {
-  const selected = namedReports(names, (report) => otherwise(reports[report]))
+  const selected = namedReports(names, (report) => isDefault(reports[report]))
   for (const report of selected) {
     const { enabled, offReason } = reports[report]
     if (names.length > 0 && !enabled) throw switchedOff(report, offReason)
@@ -22,10 +22,10 @@ export function selectReports(
 export const isComparable = ({ name, enabled }: ReportConfig): boolean =>
   enabled && reportOf(name).perRecord === undefined
 
-/** Returns the named reports or, if `names` is empty, the reports that `otherwise` accepts. Throws REPORT_UNKNOWN. */
-export function namedReports(names: readonly string[], otherwise: (report: ReportName) => boolean = () => true) {
+/** Returns the named reports or, if `names` is empty, the reports that `isDefault` accepts. Throws REPORT_UNKNOWN. */
+export function namedReports(names: readonly string[], isDefault: (report: ReportName) => boolean = () => true) {
   const unknown = names.find((name) => !isReportName(name))
-  if (unknown === undefined) return reportNames.filter(names.length === 0 ? otherwise : (name) => names.includes(name))
+  if (unknown === undefined) return reportNames.filter(names.length === 0 ? isDefault : (name) => names.includes(name))
   throw new SyncError('REPORT_UNKNOWN', `there is no report "${unknown}"${reportHint(unknown, reportNames)}`, {
     cure: `Reports are: ${reportNames.join(', ')}.`,
     data: { report: unknown },

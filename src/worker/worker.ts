@@ -66,14 +66,14 @@ export async function runWorker(shell: WorkerShell, options: WorkerOptions): Pro
     : undefined
   const { locks, pollMs, openRetryMs } = intervalsOf(options.lock)
   const consumers = new JobConsumers({ store, clock, log, locks })
-  let pulls = false
+  // Workers of one lake do not pull for each other, because they cannot read each other's staged files.
+  const mayPull = roles.has('pull') && !sharesQueue(config)
+  let hasStartedPulling = false
   const startPulling = () => {
-    // Workers of one lake do not pull for each other, because they cannot read each other's staged files.
-    if (!pulls && roles.has('pull') && !sharesQueue(config)) {
-      makePrivateFolder(config.staging)
-      consumeWindows(consumers, { queues, client, clock, settings: settingsOf(config), observe })
-    }
-    pulls = true
+    if (!mayPull || hasStartedPulling) return
+    hasStartedPulling = true
+    makePrivateFolder(config.staging)
+    consumeWindows(consumers, { queues, client, clock, settings: settingsOf(config), observe })
   }
   const consoleAddress = () => console?.address()
   const serveToken = openServeToken(config, { err: shell.err, log })
