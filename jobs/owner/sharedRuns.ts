@@ -16,20 +16,20 @@ const CANCEL_KEPT_MS = MINUTE_MS
 
 export const attemptOf = ({ id, attemptsStarted }: Job): string => `${id} ${attemptsStarted}`
 
-type RunOfOther = ActiveRun & { readonly attempt: string }
+/** `order` tells when the run began, counted with this worker's runs. */
+type RunOfOther = ActiveRun & { readonly order: number }
 
 type SharedStore = { readonly values: SharedValues; readonly clock: Clock }
 
 export function shareRuns(runs: Runs, queues: JobQueues, { values, clock }: SharedStore): Disposable {
-  let ofOthers: readonly RunOfOther[] = []
-  /** When each run of another worker began, counted with this worker's runs. The key is the attempt. */
-  let orders = new Map<string, number>()
+  /** By attempt. */
+  let ofOthers: ReadonlyMap<string, RunOfOther> = new Map()
   const lastEnds = new Map<string, string>()
   const inTurn = turns()
   const endPlaces = RUN_KINDS.flatMap((kind) => reportNames.map((report) => endPlaceOf(kind, report)))
 
   const readActiveJobs = async () => {
-    const found: RunOfOther[] = []
+    const found = new Map<string, RunOfOther>()
     for (const kind of RUN_KINDS)
       for (const job of await queues.queue<{ backfillId?: string }>(kind).getActive()) {
         const { id = '', data, name, processedOn = 0 } = job
@@ -42,21 +42,21 @@ export function shareRuns(runs: Runs, queues: JobQueues, { values, clock }: Shar
           continue
         }
         const cancel = (text: string) => values.write(`cancel:${runId}`, text, CANCEL_KEPT_MS)
-        const startedAt = fromMillis(processedOn)
-        found.push({ runId, report: name as ReportName, kind, startedAt, cancel, attempt, progress: undefined })
+        const order = ofOthers.get(attempt)?.order ?? runs.nextOrder()
+        const run = { runId, report: name as ReportName, kind, startedAt: fromMillis(processedOn), cancel, order }
+        found.set(attempt, { ...run, progress: undefined })
       }
     ofOthers = found
-    orders = new Map(found.map(({ attempt }) => [attempt, orders.get(attempt) ?? runs.nextOrder()]))
   }
 
   /** At the first read, the ends are old: nobody waits for them. */
-  const readEnds = async (ordersBefore: typeof orders, isFirst: boolean) => {
+  const readEnds = async (before: typeof ofOthers, isFirst: boolean) => {
     for (const place of endPlaces) {
       const text = (await values.read(place))?.text ?? ''
       if (text === '' || text === lastEnds.get(place)) continue
       lastEnds.set(place, text)
       const { attempt, ...end } = JSON.parse(text) as RunEndEvent & { readonly attempt: string }
-      const order = ordersBefore.get(attempt) ?? orders.get(attempt) ?? runs.nextOrder()
+      const order = (before.get(attempt) ?? ofOthers.get(attempt))?.order ?? runs.nextOrder()
       const { error, report } = end.outcome
       const thrown = error && { error: new SyncError(error.code, error.message, { cure: error.cure, report }) }
       if (!isFirst) runs.emit({ ...end, order, outcome: { ...end.outcome, ...thrown } })
@@ -65,13 +65,13 @@ export function shareRuns(runs: Runs, queues: JobQueues, { values, clock }: Shar
 
   const refresh = (isFirst = false) =>
     inTurn(async () => {
-      const ordersBefore = orders
+      const before = ofOthers
       await readActiveJobs()
-      await readEnds(ordersBefore, isFirst)
+      await readEnds(before, isFirst)
     })
 
   runs.others = {
-    running: () => ofOthers,
+    running: () => [...ofOthers.values()],
     refresh,
     publish: async (end, attempt = randomUUID()) => {
       const { code, message, cure } = end.outcome.error ?? {}
