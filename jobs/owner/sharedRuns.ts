@@ -16,7 +16,7 @@ const CANCEL_KEPT_MS = MINUTE_MS
 
 export const attemptOf = ({ id, attemptsStarted }: Job): string => `${id} ${attemptsStarted}`
 
-/** `order` tells when the run began, counted with this worker's runs. */
+/** `order` is the place of the run in the sequence of runs that this worker knows. */
 type RunOfOther = ActiveRun & { readonly order: number }
 
 type SharedStore = { readonly values: SharedValues; readonly clock: Clock }

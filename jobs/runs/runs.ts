@@ -87,7 +87,7 @@ export class Runs {
     return runs.length > 0
   }
 
-  neverBegins(kind: RunKind, outcome: ReportOutcome): Promise<void> {
+  endWaiting(kind: RunKind, outcome: ReportOutcome): Promise<void> {
     return this.#end({ kind, event: 'ended', order: this.#begun + 1, outcome, result: undefined })
   }
 

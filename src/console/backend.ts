@@ -2,10 +2,10 @@
 import type { ReportName } from '../../schema/index.ts'
 import type { OperationRequest, Reply, RunningRun } from '../operations/contract.ts'
 import type { Caller } from '../operations/engine.ts'
-import type { RequestConfig } from '../status/coverage.ts'
+import type { StatusConfig } from '../status/coverage.ts'
 import type { Standing } from '../status/standing.ts'
 
-export interface Reader {
+export interface BookReader {
   rows<T>(sql: string): Promise<T[]>
 }
 
@@ -13,14 +13,14 @@ export interface ConsoleBackend {
   readonly isOwner: boolean
   /** Executes an operation. Never throws: the reply to a failed operation contains `error`. */
   answer(request: OperationRequest, caller: Caller): Promise<Reply>
-  readonly books: Reader
+  readonly books: BookReader
   standings(): Promise<readonly Standing[]>
   running(): readonly RunningRun[]
   begun(): number
 }
 
 export type ReportSettings = Pick<
-  RequestConfig['reports'][ReportName],
+  StatusConfig['reports'][ReportName],
   'enabled' | 'every' | 'everyMs' | 'settleMs' | 'overlapMs' | 'start'
 >
 

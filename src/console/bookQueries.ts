@@ -2,7 +2,7 @@
 import type { ReportName } from '../../schema/index.ts'
 import { iso, text } from '../warehouse/database/sql.ts'
 import { PROBLEM } from '../status/standing.ts'
-import type { Reader } from './backend.ts'
+import type { BookReader } from './backend.ts'
 import type { Backfill, RejectedQuery, RejectedRow, Run, RunQuery } from './api/schemas.ts'
 
 const RUN = `
@@ -11,7 +11,7 @@ const RUN = `
     ${PROBLEM} AS error
   FROM tidemark.runs`
 
-export function runsOf(books: Reader, { report, state, empty, before, limit }: RunQuery): Promise<Run[]> {
+export function runsOf(books: BookReader, { report, state, empty, before, limit }: RunQuery): Promise<Run[]> {
   const conditions = [
     ...(report === undefined ? [] : [`report = ${text(report)}`]),
     ...(state === undefined ? [] : [`state = ${text(state)}`]),
@@ -22,13 +22,13 @@ export function runsOf(books: Reader, { report, state, empty, before, limit }: R
   return books.rows(`${RUN} ${where} ORDER BY runs.started_at DESC, run_id LIMIT ${limit}`)
 }
 
-export async function runOfId(books: Reader, runId: string): Promise<Run | undefined> {
+export async function runOfId(books: BookReader, runId: string): Promise<Run | undefined> {
   return (await books.rows<Run>(`${RUN} WHERE run_id = ${text(runId)} LIMIT 1`))[0]
 }
 
 const RECENT_RUNS = 24
 
-export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName, readonly number[]>> {
+export async function recentRows(books: BookReader): Promise<ReadonlyMap<ReportName, readonly number[]>> {
   const rows = await books.rows<{ report: ReportName; rows: number }>(`
     SELECT report, rows FROM tidemark.runs WHERE kind = 'incremental' AND state = 'done'
     QUALIFY row_number() OVER (PARTITION BY report ORDER BY ended_at DESC) <= ${RECENT_RUNS} ORDER BY ended_at`)
@@ -39,7 +39,7 @@ export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName,
 const MARKS_LISTED = 300
 
 /** Computes the report's mark after each of its last runs, because Tidemark stores only the last mark. */
-export function marksOver(books: Reader, report: ReportName, settleMs: number) {
+export function marksOver(books: BookReader, report: ReportName, settleMs: number) {
   return books.rows<{ at: string; mark: string }>(`
     WITH ended AS (
       SELECT run_id, ended_at FROM tidemark.runs
@@ -55,7 +55,7 @@ export function marksOver(books: Reader, report: ReportName, settleMs: number) {
 
 const ROW_CHARACTERS_MAX = 20_000
 
-export async function rejectedOf(books: Reader, { report, limit, offset }: RejectedQuery) {
+export async function rejectedOf(books: BookReader, { report, limit, offset }: RejectedQuery) {
   const where = `WHERE dismissed_at IS NULL${report === undefined ? '' : ` AND report = ${text(report)}`}`
   const rows = await books.rows<RejectedRow>(`
     SELECT report, scope, key, reason, ${iso('observed_at')} AS observed_at,
@@ -65,7 +65,7 @@ export async function rejectedOf(books: Reader, { report, limit, offset }: Rejec
   return { total: counted?.total ?? 0, rows }
 }
 
-export const backfillsOf = (books: Reader, limit: number): Promise<Backfill[]> =>
+export const backfillsOf = (books: BookReader, limit: number): Promise<Backfill[]> =>
   books.rows<Backfill>(`
     SELECT b.backfill_id, b.report, ${iso('b.since')} AS since, ${iso('b.until')} AS until, b.state,
       ${iso('b.requested_at')} AS requested_at, ${iso('b.ended_at')} AS ended_at, b.windows,

@@ -136,7 +136,7 @@ export async function waitingRuns(queues: Pick<JobQueues, 'waiting'>): Promise<W
 
 /** Removes a waiting run from its queue. Callers that wait for this run receive CANCELLED. */
 export async function cancelWaiting(
-  { queues, runs }: { readonly queues: Pick<JobQueues, 'waiting'>; readonly runs: Pick<Runs, 'neverBegins'> },
+  { queues, runs }: { readonly queues: Pick<JobQueues, 'waiting'>; readonly runs: Pick<Runs, 'endWaiting'> },
   id: string,
 ): Promise<WaitingRun | undefined> {
   let found: WaitingRun | undefined
@@ -145,7 +145,7 @@ export async function cancelWaiting(
       if (idOf(kind, job) !== id) continue
       await job.remove()
       const report = job.name as ReportName
-      await runs.neverBegins(kind, { ...nothingRun(report), state: 'failed', error: cancelled(CANCELLED_ON_REQUEST) })
+      await runs.endWaiting(kind, { ...nothingRun(report), state: 'failed', error: cancelled(CANCELLED_ON_REQUEST) })
       found = { id, report, kind }
     }
   }

@@ -52,15 +52,15 @@ const SCOPES = `
     GROUP BY c.report, c.scope)
   FROM spans FULL JOIN states USING (report, scope) ORDER BY report, scope`
 
-export type RequestConfig = Pick<Config, 'reports' | 'currencies' | 'hashKey' | 'requestsPerDay'>
+export type StatusConfig = Pick<Config, 'reports' | 'currencies' | 'hashKey' | 'requestsPerDay'>
 
 /** Returns the coverage of each report. A report has one entry for each currency or entity. */
-export async function coverageOf(database: Pick<Database, 'rows'>, config: RequestConfig) {
+export async function coverageOf(database: Pick<Database, 'rows'>, config: StatusConfig) {
   const scopes = Map.groupBy(await database.rows<ScopeRow>(SCOPES), ({ report }) => report)
   return new Map(Array.from(scopes, ([report, rows]) => [report, rows.map((row) => coverageOfScope(row, config))]))
 }
 
-function coverageOfScope(row: ScopeRow, config: RequestConfig): ScopeCoverage {
+function coverageOfScope(row: ScopeRow, config: StatusConfig): ScopeCoverage {
   const { report, scope } = row
   const asked = reportOf(report).currency === undefined || config.currencies.includes(scope)
   const covered = (row.covered ?? []).map(({ since, until }) => ({ since: since ?? undefined, until }))
@@ -69,7 +69,7 @@ function coverageOfScope(row: ScopeRow, config: RequestConfig): ScopeCoverage {
   return { scope, asked, covered: covered.map(spanText), gaps: gaps.map(spanText), reading_again: again }
 }
 
-function readingAgain(row: ScopeRow, config: RequestConfig): ScopeCoverage['reading_again'] {
+function readingAgain(row: ScopeRow, config: StatusConfig): ScopeCoverage['reading_again'] {
   if (row.asked === null) return null
   const { start, enabled } = config.reports[row.report]
   const { perRecord, window } = reportOf(row.report)

@@ -8,7 +8,7 @@ import type { Database } from '../warehouse/database/duckdb.ts'
 import { requestUse } from '../warehouse/books/requests.ts'
 import { joinPerReport } from '../warehouse/books/bookFigures.ts'
 import { iso, text } from '../warehouse/database/sql.ts'
-import { type RequestConfig, coverageOf, ScopeCoverage, time } from './coverage.ts'
+import { type StatusConfig, coverageOf, ScopeCoverage, time } from './coverage.ts'
 
 const count = z.int().min(0)
 
@@ -70,7 +70,7 @@ const standingsSql = (registry: string) => `
   ${joinPerReport('r', `arg_max(${PROBLEM}, ended_at) AS error`, "runs WHERE state = 'failed'")}
   ORDER BY list_position(${registry}, report)`
 
-export async function standingsOf(database: Pick<Database, 'rows'>, config: RequestConfig): Promise<Standing[]> {
+export async function standingsOf(database: Pick<Database, 'rows'>, config: StatusConfig): Promise<Standing[]> {
   const rows = await database.rows<Row>(standingsSql(`[${reportNames.map(text).join(', ')}]`))
   const coverage = await coverageOf(database, config)
   // A file with an older layout has no table of requests, so this query fails there.

@@ -2,7 +2,7 @@
 import type { Runs } from '../../jobs/runs/runs.ts'
 import { type Clock, within } from '../clock.ts'
 import type { Config } from '../config/config.ts'
-import type { ConsoleBackend, Reader } from '../console/backend.ts'
+import type { ConsoleBackend, BookReader } from '../console/backend.ts'
 import { asSyncError, SyncError } from '../errors.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
 import { problemOf } from '../operations/contract.ts'
@@ -59,7 +59,7 @@ const noOwnerError = (): SyncError =>
 const WAREHOUSE_WAIT_MS_MAX = 2_000
 
 /** Reads the warehouse or, while a load keeps the warehouse busy, the published copy. */
-function warehouseReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clock: Clock): Reader {
+function warehouseReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clock: Clock): BookReader {
   const published = publishedReader(config)
   let isBusy = false
   return {
@@ -77,7 +77,7 @@ function warehouseReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clo
 }
 
 /** Opens the copy for each query, because each publication replaces the file. */
-const publishedReader = (config: Config): Reader => ({
+const publishedReader = (config: Config): BookReader => ({
   rows: async <T>(sql: string): Promise<T[]> => {
     await using copy = await openPublished(config)
     return await copy.rows<T>(sql)

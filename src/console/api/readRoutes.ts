@@ -52,7 +52,7 @@ const Waited = z.object({ complete: z.boolean(), reports: z.array(Readiness) })
 export function addReadRoutes(api: Api, options: ReadOptions): void {
   const { backendOf, runLogs } = options
   const jobs = sharing(() => readJobs(options.queues))
-  const activity = sharing(() => activityOf(backendOf(), options.clock))
+  const activity = sharing(() => activityInTime(backendOf(), options.clock))
   api.get('/api/overview', answers(Overview, 'Each report, active runs, and what needs attention'), () =>
     overview(options, activity),
   )
@@ -163,7 +163,7 @@ function sharing<T>(read: () => Promise<T>): () => Promise<T> {
 
 const ACTIVITY_MS_MAX = 2_000
 
-async function activityOf(backend: ConsoleBackend, clock: Clock): Promise<Activity> {
+async function activityInTime(backend: ConsoleBackend, clock: Clock): Promise<Activity> {
   const answer = await within(ACTIVITY_MS_MAX, clock, (signal) =>
     backend.answer({ do: 'activity' }, { by: 'console', onEvent: () => undefined, signal }),
   )
