@@ -2,8 +2,13 @@
 import { cancelled } from '../errors.ts'
 import { onAbort } from '../signals.ts'
 
+interface LinkedSignal extends Disposable {
+  readonly signal: AbortSignal
+  abort(reason: unknown): void
+}
+
 /** Returns a signal that aborts as soon as a parent aborts. */
-export function linkedSignal(parents: readonly (AbortSignal | undefined)[]) {
+export function linkedSignal(parents: readonly (AbortSignal | undefined)[]): LinkedSignal {
   const controller = new AbortController()
   const followed = parents.filter((parent) => parent !== undefined)
   const links = followed.map((parent) => onAbort(parent, () => controller.abort(parent.reason)))
