@@ -79,17 +79,13 @@ export class Owner {
   }
 
   #reconcile(task: Task<ReconcileJob>): Promise<unknown> {
+    const { report } = task.data
+    // A reconcile begins with an incremental run, which needs the same lease as other incremental runs.
+    const lease = { name: `incremental ${report}`, runKey: 'reconcile' }
     return this.#run(task, 'reconcile', (context) => {
-      const before = () => this.#runIncrementalFirst(task, context)
+      const before = () => this.#withLease(task, lease, () => syncReport(context, report, task.id))
       return reconcileRun(context, { ...task.data, runId: task.id, before })
     })
-  }
-
-  /** Runs an incremental run before a reconcile, with the lease that other incremental runs of the report use. */
-  #runIncrementalFirst(task: Task<ReconcileJob>, context: SyncContext) {
-    const { report } = task.data
-    const lease = { name: `incremental ${report}`, runKey: 'reconcile' }
-    return this.#withLease(task, lease, () => syncReport(context, report, task.id))
   }
 
   #backfill(task: Task<BackfillJob>): Promise<unknown> {
