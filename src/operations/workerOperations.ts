@@ -28,13 +28,9 @@ export interface WorkerOperationsOptions {
   readonly console: () => string | undefined
 }
 
-export interface WorkerOperations {
-  /** Executes an operation. Never rejects: the reply to a failed operation contains `error`. */
-  answer(request: OperationRequest, caller: Caller): Promise<Reply>
-  close(): void
-}
+export type WorkerOperations = ReturnType<typeof workerOperations>
 
-export function workerOperations(parts: WorkerOperationsOptions): WorkerOperations {
+export function workerOperations(parts: WorkerOperationsOptions) {
   const engine = workerEngine(parts)
   const closing = new AbortController()
   const answerOf = async (request: OperationRequest, caller: Caller): Promise<object> => {
@@ -47,7 +43,8 @@ export function workerOperations(parts: WorkerOperationsOptions): WorkerOperatio
     return { standings, ...activity, next, console: parts.console(), upkeep } satisfies AnswerOf<'status'>
   }
   return {
-    answer: async (request, caller) => {
+    /** Executes an operation. Never rejects: the reply to a failed operation contains `error`. */
+    answer: async (request: OperationRequest, caller: Caller): Promise<Reply> => {
       const signal = AbortSignal.any([caller.signal, closing.signal])
       try {
         return { result: await answerOf(request, { ...caller, signal }) }

@@ -23,14 +23,10 @@ export interface ConsoleWiring extends Pick<ConsoleOptions, 'clock' | 'queues' |
   readonly ownership: WarehouseOwnership
 }
 
-export interface WorkerConsole extends AsyncDisposable {
-  readonly address: () => string | undefined
-}
-
 const RETRY_MS = 5_000
 
 /** Opens the console. If its port is taken, throws if `isRequired`, or tries again until the port is free. */
-export async function startConsole(wiring: ConsoleWiring, isRequired: boolean): Promise<WorkerConsole> {
+export async function startConsole(wiring: ConsoleWiring, isRequired: boolean) {
   const { log, clock } = wiring
   const ending = new AbortController()
   let console = await consoleOf(wiring).catch((error: unknown) => {

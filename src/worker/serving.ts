@@ -31,10 +31,6 @@ export function openServeToken(
   return token
 }
 
-export interface LiveServing extends AsyncDisposable {
-  readonly onPublished: () => Promise<void>
-}
-
 /** Starts the live server. Returns undefined if none is configured. Throws EXTENSION_MISSING or SERVE_FAILED. */
 export async function startServing(config: Config, { token, log }: { token: Secret | undefined; log: Log }) {
   const { serve, extensions, published, limits } = config
@@ -50,7 +46,7 @@ export async function startServing(config: Config, { token, log }: { token: Secr
 export async function serveForEver(
   settings: LiveServerSettings,
   { timeMs, log }: { readonly timeMs: number; readonly log: Pick<Log, 'error'> },
-): Promise<LiveServing> {
+) {
   const closing = new AbortController()
   let server = await startServer(settings)
   const supervise = async (): Promise<never> => {
