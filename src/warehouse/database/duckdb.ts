@@ -266,12 +266,16 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   async #execute(sql: string, values?: readonly SqlValue[], first?: string): Promise<void> {
+    await this.#attempt(sql, async () => {
+      if (first !== undefined) await this.#connection.run(first)
+      return this.#connection.run(sql, values === undefined ? undefined : [...values])
+    })
+  }
+
+  async #attempt<T>(sql: string, run: () => Promise<T>): Promise<T> {
     this.#cache.before(sql)
     try {
-      await this.#around(sql, async () => {
-        if (first !== undefined) await this.#connection.run(first)
-        return this.#connection.run(sql, values === undefined ? undefined : [...values])
-      })
+      return await this.#around(sql, run)
     } catch (error) {
       throw this.#failure(error)
     }
@@ -284,15 +288,12 @@ export class Database implements Sql, AsyncDisposable {
     return error
   }
 
-  async #read<T>(sql: string, values?: readonly SqlValue[], keepsOrder = false): Promise<T[]> {
-    const read = () => this.#connection.runAndReadAll(sql, values === undefined ? undefined : [...values])
-    this.#cache.before(sql)
-    try {
-      const reader = await this.#around(sql, keepsOrder ? () => this.#inOrder(read) : read)
+  #read<T>(sql: string, values?: readonly SqlValue[], keepsOrder = false): Promise<T[]> {
+    const read = async () => {
+      const reader = await this.#connection.runAndReadAll(sql, values === undefined ? undefined : [...values])
       return reader.getRowObjectsJS().map(withSafeNumbers) as T[]
-    } catch (error) {
-      throw this.#failure(error)
     }
+    return this.#attempt(sql, keepsOrder ? () => this.#inOrder(read) : read)
   }
 
   async #readCached<T>(sql: string): Promise<T[]> {

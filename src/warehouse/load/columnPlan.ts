@@ -1,12 +1,6 @@
 /** Plans how a load changes columns, and changes them in the load's transaction. */
 import type { ReportTable } from '../../../schema/tables.ts'
-import {
-  changesFor,
-  type ColumnChange,
-  type ColumnContext,
-  type DiscoveredColumn,
-  type SeenField,
-} from '../../plan/columns.ts'
+import { changesFor, type ColumnChange, type ColumnContext, type SeenField } from '../../plan/columns.ts'
 import { has, NESTED } from '../../plan/kinds.ts'
 import type { Sql } from '../database/sql.ts'
 import { applyChanges, childColumns, discoveredColumns, recordChanges, reportColumns } from '../tables/tables.ts'
@@ -44,7 +38,7 @@ export async function planColumns(sql: Sql, table: ReportTable, input: LoadInput
   return { columnChanges, discovered, tableColumns, storedColumns: columnsAsText(stored, table) }
 }
 
-type StoredColumns = ReadonlyMap<string, readonly DiscoveredColumn[]>
+type StoredColumns = Awaited<ReturnType<typeof discoveredColumns>>
 
 const NO_COLUMNS: StoredColumns = new Map()
 
