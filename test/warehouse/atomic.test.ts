@@ -305,3 +305,50 @@ describe('a load that fails inside DuckDB', () => {
     expect(await loadRows(opened, events, rows)).toMatchObject({ rows: 20_000 })
   })
 })
+
+async function loadRow({ opened }: Bench, database: Database, row: object) {
+  const segment = await segmentOf(opened, enquiries, [{ rows: [row], observedAt: NOON }])
+  const input = { kind: 'changes', report: enquiries, runId: 'run', now: NOON, segment, closes: [] } as const
+  return load({ database, numberMark: opened.warehouse.numberMark, fences: new Fences() }, input)
+}
+
+describe('a load whose columns another loader changes before it commits', () => {
+  let others = 0
+  /** Looks like a lake in which another loader adds a column before each of the first transactions. */
+  const changedBefore = (bench: Bench, times: number): Database => {
+    const { database } = bench
+    const methods = ['run', 'rows', 'cachedRows', 'rowsInOrder'] as const
+    return Object.assign(Object.create(database) as Database, {
+      isShared: true,
+      ...Object.fromEntries(methods.map((method) => [method, database[method].bind(database)])),
+      transaction: async <T>(work: (sql: Sql) => Promise<T>) => {
+        const number = (others += 1)
+        if (number <= times) await loadRow(bench, database, { enquiryId: 100 + number, [`other${number}`]: 1 })
+        return database.transaction(work)
+      },
+    })
+  }
+
+  it('is planned again', async () => {
+    others = 0
+    await using bench = await aBench()
+    expect(await loadRow(bench, changedBefore(bench, 2), { enquiryId: 1, own: 'x', other1: 2 })).toMatchObject({
+      inserted: 1,
+      changes: [{ change: { change: 'added', column: { name: 'own' } } }],
+    })
+    expect(await bench.database.rows('SELECT own, other1 FROM enquiries WHERE enquiry_id = 1')).toEqual([
+      { own: 'x', other1: 2 },
+    ])
+  })
+
+  it('fails with LAKE_BUSY after ten times, and stores nothing', async () => {
+    others = 0
+    await using bench = await aBench()
+    await expect(loadRow(bench, changedBefore(bench, 10), { enquiryId: 1 })).rejects.toMatchObject({
+      code: 'LAKE_BUSY',
+    })
+    expect(await bench.database.rows('SELECT count(*) AS rows FROM enquiries WHERE enquiry_id = 1')).toEqual([
+      { rows: 0 },
+    ])
+  })
+})
