@@ -17,11 +17,14 @@ const asked = (tide: Tide, report: WorldReport): number =>
   bodiesOf(tide, report).filter(({ includeDeleted }) => includeDeleted !== false).length
 
 describe.each(ARRAYS)('%s', (report) => {
+  // Budgets are read in the same way.
+  const options = report === 'events' ? {} : { tags: 'long' }
+
   it.each([
     ['ignores page numbers and cuts every response to 30 rows', ['ignore-page', 'clamp-silent:30'], 130],
     ['does not page and ends at its 100th row', ['ignore-page', 'clamp-silent:100'], 243],
     ['ends at its 100th row and has nothing behind', ['cap:100'], 243],
-  ] as const)('arrive whole from a service that %s, old rows and young ones', async (_, faults, rows) => {
+  ] as const)('arrive whole from a service that %s, old rows and young ones', options, async (_, faults, rows) => {
     await using tide = await aLeanTide(rows, [...faults])
     await tide.sync(report)
     expect(await differencesOf(tide, report)).toEqual([])
@@ -33,8 +36,7 @@ describe.each(ARRAYS)('%s', (report) => {
 
   it.each([['clamp-silent:30'], ['raise:500', 'clamp-silent:30'], ['clamp-silent:2']])(
     'that are all at one instant are not taken for whole in a first run (%s)',
-    // Budgets are refused in the same way.
-    report === 'events' ? {} : { tags: 'long' },
+    options,
     async (...limits) => {
       await using tide = await aLeanTide(40, ['ignore-page', ...limits])
       stampAlike(tide, report, tide.sandbox.world.liveKeys(report))
@@ -60,14 +62,18 @@ describe.each(ARRAYS)('%s', (report) => {
     expect(await differencesOf(tide, report)).toEqual([])
   })
 
-  it('arrive whole when page numbers are ignored and responses are cut after a longer one was whole', async () => {
-    await using tide = await aLeanTide(60, [])
-    await tide.sync(report)
-    spread(tide, report, { rows: 40, minutes: 3 })
-    tide.sandbox.setFaults(['ignore-page', 'clamp-silent:30'])
-    await tide.sync(report)
-    expect(await differencesOf(tide, report)).toEqual([])
-  })
+  it(
+    'arrive whole when page numbers are ignored and responses are cut after a longer one was whole',
+    options,
+    async () => {
+      await using tide = await aLeanTide(60, [])
+      await tide.sync(report)
+      spread(tide, report, { rows: 40, minutes: 3 })
+      tide.sandbox.setFaults(['ignore-page', 'clamp-silent:30'])
+      await tide.sync(report)
+      expect(await differencesOf(tide, report)).toEqual([])
+    },
+  )
 
   it('at one instant that a limit hides end in WALK_UNSTABLE, and arrive afterwards', { tags: 'long' }, async () => {
     await using tide = await aLeanTide(100, ['ignore-page', 'clamp-silent:30'])
