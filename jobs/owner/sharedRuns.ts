@@ -49,7 +49,7 @@ export function shareRuns(runs: Runs, queues: JobQueues, { values, clock }: Shar
     ofOthers = found
   }
 
-  /** At the first read, the ends are old: nobody waits for them. */
+  /** Emits the end of each run of another worker once. The first read emits none, because these runs ended before. */
   const readEnds = async (before: typeof ofOthers, isFirst: boolean) => {
     for (const place of endPlaces) {
       const text = (await values.read(place))?.text ?? ''
