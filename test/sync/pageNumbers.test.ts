@@ -292,10 +292,10 @@ it('what a service counts from is known to the next process, too', async () => {
   expect(await heldEvents(tide)).toEqual([{ n: 5 }])
 })
 
+const refusesEachPage = ({ body }: Asked) => (Number(body.pageSize) > 1 ? 400 + Number(body.pageNumber) * 18 : '[]')
+
 it('a service that refuses page 1 and page 0 fails the run with its answer to page 1', async () => {
-  const answer = ({ body, path }: Asked) =>
-    path.includes('Event') && Number(body.pageSize) > 1 ? 400 + Number(body.pageNumber) * 18 : '[]'
-  await using tide = await aTideAnsweredBy(answer, { defaults: { page_size: 4 } })
+  await using tide = await aTideAnsweredBy(refusesEachPage, { defaults: { page_size: 4 } })
   const [outcome] = await syncAll(tide.context, ['events'])
   expect(outcome?.error?.message).toContain('418')
   expect(tide.asked.map(({ body }) => body.pageNumber)).toContain(0)
