@@ -103,7 +103,7 @@ const NANOS_PER_SECOND = 1e9
 
 export class Metrics implements Disposable {
   readonly observe: Observe
-  readonly #parts: MetricsOptions
+  readonly #options: MetricsOptions
   readonly #registry = new Registry()
   readonly meters = createMeters(this.#registry)
   readonly #loop = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS })
@@ -111,9 +111,9 @@ export class Metrics implements Disposable {
   #depths: Depths | undefined
   #figures: readonly BookFigures[] = []
 
-  constructor(parts: MetricsOptions) {
-    this.#parts = parts
-    const { clock, config, version } = parts
+  constructor(options: MetricsOptions) {
+    this.#options = options
+    const { clock, config, version } = options
     const { meters } = this
     meters.build.set({ version }, 1)
     meters.started.set(toMillis(clock.now()) / 1_000 - process.uptime())
@@ -159,7 +159,7 @@ export class Metrics implements Disposable {
   async #readBooks(): Promise<void> {
     const current = this.#books === undefined ? [] : await this.#inTimeLimit(this.#books)
     this.#figures = this.#books === undefined ? [] : (current ?? this.#figures)
-    const { clock, config } = this.#parts
+    const { clock, config } = this.#options
     const shown = this.#figures.filter(({ report }) => config.reports[report].enabled)
     const nowS = toMillis(clock.now()) / 1_000
     for (const { gauge, read } of this.meters.reports) {
@@ -183,7 +183,7 @@ export class Metrics implements Disposable {
 
   async #readFiles(): Promise<void> {
     const { fileBytes, diskFree } = this.meters
-    const { warehouse, published } = this.#parts.config
+    const { warehouse, published } = this.#options.config
     for (const [file, place] of Object.entries({ warehouse, published })) {
       const size = await stat(place).catch(() => undefined)
       if (size === undefined) fileBytes.remove({ file })
@@ -208,7 +208,7 @@ export class Metrics implements Disposable {
   }
 
   #inTimeLimit<T>(read: () => Promise<T>): Promise<T | undefined> {
-    return within(READ_MS_MAX, this.#parts.clock, () => read().catch(() => undefined))
+    return within(READ_MS_MAX, this.#options.clock, () => read().catch(() => undefined))
   }
 }
 

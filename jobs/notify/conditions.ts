@@ -39,7 +39,7 @@ function pausedCondition({ report, pausedCode, pausedReason }: BookFigures): Con
   return [{ key: `paused ${report}`, event: 'report.paused', report, code: pausedCode, message, cure }]
 }
 
-function brakeCondition({ report, brake: message }: BookFigures): Condition[] {
+function brakeCondition({ report, brakeMessage: message }: BookFigures): Condition[] {
   if (message === undefined) return []
   const cure = `If the service really lost the rows, run "tidemark reconcile ${report} --allow-mass-delete".`
   return [{ key: `brake ${report}`, event: 'brake.pulled', report, code: 'MASS_DELETE_STOPPED', message, cure }]

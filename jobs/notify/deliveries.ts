@@ -29,12 +29,12 @@ export const WAITING_MAX = 1_000
 
 export class Deliveries {
   readonly receivers: readonly ReceiverConfig[]
-  readonly #parts: DeliveriesOptions
+  readonly #options: DeliveriesOptions
 
-  constructor(parts: DeliveriesOptions) {
-    this.#parts = parts
-    this.receivers = parts.config.notify?.receivers ?? []
-    const { memory } = parts.book
+  constructor(options: DeliveriesOptions) {
+    this.#options = options
+    this.receivers = options.config.notify?.receivers ?? []
+    const { memory } = options.book
     const states = this.receivers.map(({ name, takes }) => {
       // A new receiver first gets the notices of conditions that have not ended.
       const waiting = takes === 'notices' ? Object.values(memory.firing) : []
@@ -44,8 +44,8 @@ export class Deliveries {
   }
 
   add(fields: MessageFields): Message {
-    const { log, onMessage } = this.#parts
-    const notice = newMessage(fields, this.#parts)
+    const { log, onMessage } = this.#options
+    const notice = newMessage(fields, this.#options)
     for (const { name, takes } of this.receivers) {
       if (takes !== 'notices') continue
       const { waiting } = this.#stateOf(name)
@@ -71,19 +71,19 @@ export class Deliveries {
   }
 
   #stateOf(name: string): ReceiverState {
-    return this.#parts.book.memory.receivers[name] as ReceiverState
+    return this.#options.book.memory.receivers[name] as ReceiverState
   }
 
   /** Adds messages about new rows, and saves them first, so that a retry after a crash has the same identifiers. */
   async #collect({ name, reports = reportNames }: ReceiverConfig): Promise<void> {
-    const { book, readNewData } = this.#parts
+    const { book, readNewData } = this.#options
     const { waiting, cursors } = this.#stateOf(name)
     const found = await readNewData({ cursors, reports })
     if (found === undefined || reports.every((report) => cursors[report] === found.to)) return
     for (const { report, ...data } of found.changed) {
       const { inserted, updated, deleted } = data.rows
       const message = `${report}: ${counted(inserted, 'row')} inserted, ${updated} updated, ${deleted} deleted`
-      waiting.push(newMessage({ event: 'data.published', report, message, data }, this.#parts))
+      waiting.push(newMessage({ event: 'data.published', report, message, data }, this.#options))
     }
     // Unchanged reports get the new cursor too, because old cursors expire.
     for (const report of reports) cursors[report] = found.to
@@ -91,7 +91,7 @@ export class Deliveries {
   }
 
   async #deliverOne(receiver: ReceiverConfig, message: Message, signal: AbortSignal): Promise<void> {
-    const { book, clock, log, onMessage } = this.#parts
+    const { book, clock, log, onMessage } = this.#options
     const { name, secret } = receiver
     const state = this.#stateOf(name)
     try {

@@ -24,21 +24,21 @@ const TIMES = {
 
 export class Notifier {
   readonly deliveries: Deliveries
-  readonly #parts: NotifierOptions
+  readonly #options: NotifierOptions
   readonly #times: typeof TIMES
   /** The receivers that may have undelivered messages. At first, these are all receivers. */
   readonly #due: Set<string>
   #wake = Promise.withResolvers<void>()
 
-  constructor(parts: NotifierOptions) {
-    this.#parts = parts
-    this.#times = parts.times ?? TIMES
-    this.deliveries = new Deliveries(parts)
+  constructor(options: NotifierOptions) {
+    this.#options = options
+    this.#times = options.times ?? TIMES
+    this.deliveries = new Deliveries(options)
     this.#due = new Set(this.deliveries.receivers.map(({ name }) => name))
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { runs, clock, log, config, book } = this.#parts
+    const { runs, clock, log, config, book } = this.#options
     // Removes failures of disabled reports. A disabled report never runs again, so its notice would never end.
     book.memory.failures = book.memory.failures.filter(({ report }) => config.reports[report].enabled)
     const unfollow = runs.follow((event) => this.#recordRun(event))
@@ -67,9 +67,9 @@ export class Notifier {
     const due = [...this.#due]
     this.#due.clear()
     for (const name of due) {
-      await this.#parts.requestDelivery(name).catch((err: unknown) => {
+      await this.#options.requestDelivery(name).catch((err: unknown) => {
         this.#due.add(name)
-        this.#parts.log.warn({ receiver: name, err }, 'a delivery could not be requested; it is requested again')
+        this.#options.log.warn({ receiver: name, err }, 'a delivery could not be requested; it is requested again')
       })
     }
   }
@@ -78,7 +78,7 @@ export class Notifier {
     if (event.event !== 'ended') return
     const { kind, outcome } = event
     const { report, state, error } = outcome
-    const { memory } = this.#parts.book
+    const { memory } = this.#options.book
     const { failures } = memory
     const isOfRun = (each: Failures) => each.report === report && each.kind === kind
     if (state === 'done') memory.failures = failures.filter((each) => !isOfRun(each))
@@ -93,7 +93,7 @@ export class Notifier {
   }
 
   async #checkConditions(checksLag: boolean): Promise<void> {
-    const { books, config, clock, book } = this.#parts
+    const { books, config, clock, book } = this.#options
     const figures = await books().catch(() => undefined)
     if (figures === undefined || config.notify === undefined) return
     const { failures, firing } = book.memory
@@ -112,7 +112,10 @@ export class Notifier {
 
   #add(fields: MessageFields): Message {
     const { event, state, report, code, message } = fields
-    this.#parts.log.info({ event, state, report, code }, `notice: ${state === 'firing' ? message : `over: ${message}`}`)
+    this.#options.log.info(
+      { event, state, report, code },
+      `notice: ${state === 'firing' ? message : `over: ${message}`}`,
+    )
     this.setDue('notices')
     return this.deliveries.add(fields)
   }

@@ -33,17 +33,17 @@ const PUBLISH_REST = 3
 const MARKS_AGAIN_MS = 50_000
 
 export class Housekeeping {
-  readonly #parts: HousekeepingOptions
+  readonly #options: HousekeepingOptions
   #marksRequestedMs = -Infinity
   #publishedMs = -Infinity
   #publishTookMs = 0
 
-  constructor(parts: HousekeepingOptions) {
-    this.#parts = parts
+  constructor(options: HousekeepingOptions) {
+    this.#options = options
   }
 
   async do(work: HousekeepingJob['work'], signal: AbortSignal): Promise<unknown> {
-    const { clock, warehouse } = this.#parts.context
+    const { clock, warehouse } = this.#options.context
     if (work === 'checkpoint') return warehouse.checkpoint()
     if (work === 'retention') return this.#retention(signal)
     const restMs = this.#publishedMs + PUBLISH_REST * this.#publishTookMs - clock.monotonicMs()
@@ -52,15 +52,15 @@ export class Housekeeping {
   }
 
   async requestPublication(changed: 'rows' | 'marks'): Promise<void> {
-    const nowMs = this.#parts.context.clock.monotonicMs()
+    const nowMs = this.#options.context.clock.monotonicMs()
     const isRequested = this.#marksRequestedMs > this.#publishedMs && nowMs < this.#marksRequestedMs + MARKS_AGAIN_MS
     if (changed === 'marks' && isRequested) return
-    await this.#parts.queues.addPublication(changed)
+    await this.#options.queues.addPublication(changed)
     if (changed === 'marks') this.#marksRequestedMs = nowMs
   }
 
   async publish() {
-    const { context, published, log } = this.#parts
+    const { context, published, log } = this.#options
     const { clock, observe = unobserved } = context
     const startedMs = clock.monotonicMs()
     const result = await observe({ what: 'publish' }, async (note) => {
@@ -73,12 +73,12 @@ export class Housekeeping {
       this.#publishTookMs = this.#publishedMs - startedMs
       log.info({ path: published, ms: Math.round(this.#publishTookMs), ...result.copied }, 'published')
     }
-    await this.#parts.onPublished?.(result)
+    await this.#options.onPublished?.(result)
     return result
   }
 
   async #retention(signal: AbortSignal): Promise<object> {
-    const { context, queues, log, historyMs, snapshotsMs } = this.#parts
+    const { context, queues, log, historyMs, snapshotsMs } = this.#options
     let jobs = 0
     for (const name of QUEUES) {
       for (const [state, keptMs] of Object.entries(JOBS_KEPT_MS) as ['completed' | 'failed', number][])
@@ -87,7 +87,7 @@ export class Housekeeping {
     const staged = await removeStaleStaging(context.settings.staging, context.clock.now(), STAGED_KEPT_MS)
     const before = minusMs(context.clock.now(), historyMs)
     const books = await context.warehouse.trimBooks(before)
-    const runLogs = (await this.#parts.runLogs?.trim(before)) ?? 0
+    const runLogs = (await this.#options.runLogs?.trim(before)) ?? 0
     const orphans = await context.warehouse.removeOrphans()
     const removed = { jobs, staged: staged.length, runLogs, orphans, ...books }
     log.info(removed, 'removed old jobs, staged files, run logs, book entries and files of aborted loads')

@@ -42,15 +42,15 @@ const BACKFILLS_AT_ONCE = 2
 const WINDOWS_AT_ONCE = 6
 
 export class Owner {
-  readonly #parts: OwnerOptions
+  readonly #options: OwnerOptions
   readonly #leases = new Leases()
 
-  constructor(parts: OwnerOptions) {
-    this.#parts = parts
+  constructor(options: OwnerOptions) {
+    this.#options = options
   }
 
   consumeRuns(): void {
-    const { consumers } = this.#parts
+    const { consumers } = this.#options
     const runs = { schema: IncrementalJob, concurrency: RUNS_AT_ONCE }
     const backfills = { schema: BackfillJob, concurrency: BACKFILLS_AT_ONCE, waitsFor: UNTIL_RESUMED }
     consumers.consume('incremental', { ...runs, process: (task) => this.#incremental(task) })
@@ -59,7 +59,7 @@ export class Owner {
   }
 
   consumeHousekeeping(): void {
-    const { consumers, housekeeping } = this.#parts
+    const { consumers, housekeeping } = this.#options
     const process = ({ data, signal }: Task<HousekeepingJob>) => housekeeping.do(data.work, signal)
     consumers.consume('housekeeping', { schema: HousekeepingJob, process })
   }
@@ -68,8 +68,8 @@ export class Owner {
     const { report, isTick = false } = task.data
     // A scheduled run may be skipped, but its retries may not.
     const isPlanned = isTick && task.job.attemptsMade === 0
-    if (isPlanned && !(await mayBegin(this.#parts.context, report, 'tick'))) {
-      this.#parts.log.debug({ report }, `${report}: skipped a run, to keep the budget of requests`)
+    if (isPlanned && !(await mayBegin(this.#options.context, report, 'tick'))) {
+      this.#options.log.debug({ report }, `${report}: skipped a run, to keep the budget of requests`)
       return { state: 'skipped' }
     }
     return this.#run(task, 'incremental', async (context) => {
@@ -90,7 +90,7 @@ export class Owner {
 
   #backfill(task: Task<BackfillJob>): Promise<unknown> {
     return this.#run(task, 'backfill', async (context) => {
-      const { queues, log } = this.#parts
+      const { queues, log } = this.#options
       const { report } = task.data
       const pullNow = pullThroughQueue({ context, queues })
       let hasWaited = false
@@ -113,14 +113,14 @@ export class Owner {
     kind: RunKind,
     work: (context: SyncContext) => ReturnType<RunWork>,
   ): Promise<unknown> {
-    const { runs, log, housekeeping } = this.#parts
+    const { runs, log, housekeeping } = this.#options
     const { data, signal, cancel } = task
     const { report } = data
     const runId = 'backfillId' in data ? data.backfillId : task.id
     const lease = { name: `${kind} ${report}`, runKey: kind === 'backfill' ? runId : kind }
     const execute = async () => {
       log.debug({ kind, tries: task.job.attemptsMade }, `${report}: ${kind} run begins`)
-      const context = { ...this.#parts.context, signal, onProgress: () => undefined }
+      const context = { ...this.#options.context, signal, onProgress: () => undefined }
       const run = { runId, report, kind, startedAt: context.clock.now(), cancel, attempt: attemptOf(task.job) }
       const { outcome, result } = await runs.during(run, async (onProgress) => {
         const ended = await work({ ...context, onProgress })
@@ -135,7 +135,7 @@ export class Owner {
       if (error === undefined) return { state, rows: figures.rows }
       // Ends a backfill that has failed windows. A retry of its job would fail at the same windows.
       if (result !== undefined) return { state }
-      if (!(await context.warehouse.answers())) this.#parts.onWarehouseBroken()
+      if (!(await context.warehouse.isUsable())) this.#options.onWarehouseBroken()
       throw error
     }
     return this.#withLease(task, lease, () => inRun({ runId, report }, execute))
@@ -143,7 +143,7 @@ export class Owner {
 
   #withLease<T>(task: Task<unknown>, { name, runKey }: Pick<RunLease, 'name' | 'runKey'>, work: () => Promise<T>) {
     const { signal } = task
-    const { leaseOfLake } = this.#parts
+    const { leaseOfLake } = this.#options
     const lease = { name, runKey, signal, cancel: () => task.cancel(OVERTAKEN) }
     const held = () => (leaseOfLake === undefined ? work() : (leaseOfLake(name, signal, work) as Promise<T>))
     return this.#leases.hold(lease, held)

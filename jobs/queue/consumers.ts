@@ -34,17 +34,17 @@ export interface Consumer<Data> {
 const STOP_MS_MAX = 1_500
 
 export class JobConsumers {
-  readonly #parts: ConsumersOptions
+  readonly #options: ConsumersOptions
   readonly #workers: Worker[] = []
   readonly #cancels = new Set<(why: string) => void>()
   #stopping = false
 
-  constructor(parts: ConsumersOptions) {
-    this.#parts = parts
+  constructor(options: ConsumersOptions) {
+    this.#options = options
   }
 
   consume<Data>(queue: QueueName, consumer: Consumer<Data>): void {
-    const { store, clock, locks } = this.#parts
+    const { store, clock, locks } = this.#options
     // BullMQ passes a signal only to a function that declares three parameters.
     const process = (job: Job<unknown>, token: string | undefined, signal?: AbortSignal) =>
       this.#process(consumer, { job, token, signal })
@@ -60,7 +60,7 @@ export class JobConsumers {
   /** Stops the workers and puts running jobs back into their queues. Waits for at most `STOP_MS_MAX`. */
   async stop(): Promise<void> {
     this.#stopping = true
-    const { clock, log } = this.#parts
+    const { clock, log } = this.#options
     const closing = Promise.allSettled(this.#workers.map((worker) => worker.close()))
     for (const cancel of this.#cancels) cancel(STOPPING)
     const isClosed = (await within(STOP_MS_MAX, clock, () => closing)) !== undefined
@@ -83,14 +83,14 @@ export class JobConsumers {
     lost?.addEventListener('abort', () => cancel(String(lost.reason)), { once: true })
     if (this.#stopping) cancel(STOPPING)
     this.#cancels.add(cancel)
-    return settleJob({ job, token, abortReason: () => abortReason, waitsFor, clock: this.#parts.clock }, async () => {
+    return settleJob({ job, token, abortReason: () => abortReason, waitsFor, clock: this.#options.clock }, async () => {
       aborting.signal.throwIfAborted()
       return process({ id: job.id ?? '', data: schema.parse(job.data), signal: aborting.signal, cancel, job })
     }).finally(() => this.#cancels.delete(cancel))
   }
 
   #logFailure(queue: QueueName, job: Job<unknown> | undefined, error: Error): void {
-    const { log } = this.#parts
+    const { log } = this.#options
     const fields = { queue, job: job?.id, name: job?.name, tries: job?.attemptsMade, reason: error.message }
     const what = `${queue} ${job?.name ?? ''}`.trim()
     if (errorOfReason(error.message).code === 'CANCELLED') log.debug(fields, `${what}: cancelled`)

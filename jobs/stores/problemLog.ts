@@ -28,17 +28,17 @@ export function messageOf(error: unknown): string {
 }
 
 export class ProblemLog {
-  readonly #parts: { readonly log?: Log | undefined; readonly clock: Clock }
+  readonly #options: { readonly log?: Log | undefined; readonly clock: Clock }
   readonly mask: (text: string) => string
   readonly #loggedAtMs = new Map<string, number>()
 
-  constructor(parts: { log?: Log | undefined; clock: Clock }, mask: (text: string) => string) {
-    this.#parts = parts
+  constructor(options: { log?: Log | undefined; clock: Clock }, mask: (text: string) => string) {
+    this.#options = options
     this.mask = mask
   }
 
   readonly log = (error: unknown): void => {
-    const { log, clock } = this.#parts
+    const { log, clock } = this.#options
     const message = this.mask(messageOf(error))
     const trouble = message.replace(REDIS_PLACE, '')
     const nowMs = clock.monotonicMs()
@@ -51,6 +51,6 @@ export class ProblemLog {
   readonly reset = (): void => {
     if (this.#loggedAtMs.size === 0) return
     this.#loggedAtMs.clear()
-    this.#parts.log?.info('the queue store is back')
+    this.#options.log?.info('the queue store is back')
   }
 }

@@ -82,8 +82,8 @@ const ENVELOPE: readonly Rule[] = [
     verdict: 'cut',
     argued: 'The first run of reports without a required bound',
     apply: ({ policy, walk }) => {
-      const { totalCount: total = 0, firstRows } = walk
-      return policy.cuts === 'only one response is wanted' && total > firstRows && cut({ total })
+      const { totalCount: total = 0, firstPageRows } = walk
+      return policy.cuts === 'only one response is wanted' && total > firstPageRows && cut({ total })
     },
   },
   {
@@ -181,7 +181,7 @@ const BARE_ARRAY: readonly Rule[] = [
       state.readUpTo === 'page 2' &&
       state.page1Complete === 'unless clamped' &&
       facts.continuesOnPage2(state) && { kind: 'learn again' },
-    learns: (state) => withLoweredClamp(state.profile, state.walk.firstRows),
+    learns: (state) => withLoweredClamp(state.profile, state.walk.firstPageRows),
   },
   {
     name: 'An old span of different rows with keys, which may be counted, and the last page was not searched yet',
@@ -239,7 +239,7 @@ const BARE_ARRAY: readonly Rule[] = [
     apply: (state) =>
       state.readUpTo === 'page 1' &&
       facts.canBeCut(state) &&
-      isFullPage(state.profile, state.walk.firstRows) &&
+      isFullPage(state.profile, state.walk.firstPageRows) &&
       cut({ parts: facts.splitOffOld(state) }),
   },
   {
@@ -278,7 +278,7 @@ const ARRAY_PAGE_2: readonly Rule[] = [
     verdict: 'read again, as a second walk',
     argued: AGREED,
     apply: readAgain,
-    learns: (state) => withLastPage(state.profile, state.walk.firstRows),
+    learns: (state) => withLastPage(state.profile, state.walk.firstPageRows),
   },
 ]
 

@@ -4,14 +4,15 @@ import type { SliceState } from './slice.ts'
 import { continuesOnPage2, lastPageFound } from './sliceFacts.ts'
 
 export const singlePage = ({ profile, settings, walk }: SliceState): PagingProfile =>
-  withLastPage(profile, Math.min(walk.firstRows, settings.pageSize))
-export const provenPage = (state: SliceState): PagingProfile => withProvenPage(singlePage(state), state.walk.firstRows)
-export const fullPage = ({ profile, walk }: SliceState): PagingProfile => withFullPage(profile, walk.firstRows)
+  withLastPage(profile, Math.min(walk.firstPageRows, settings.pageSize))
+export const provenPage = (state: SliceState): PagingProfile =>
+  withProvenPage(singlePage(state), state.walk.firstPageRows)
+export const fullPage = ({ profile, walk }: SliceState): PagingProfile => withFullPage(profile, walk.firstPageRows)
 export const followedPage = (state: SliceState) => (continuesOnPage2(state) ? fullPage(state) : state.profile)
 
 export function countedPages(state: SliceState): PagingProfile {
   const { profile, settings, walk } = state
-  const rows = walk.firstRowsSent
+  const rows = walk.firstPageRowsSent
   if ((lastPageFound(state)?.number ?? 1) > 1) return withFullPage(profile, rows)
   return withLastPage(profile, Math.min(rows, settings.pageSize))
 }
@@ -20,12 +21,12 @@ export function countedPages(state: SliceState): PagingProfile {
 export function walkedPages(state: SliceState): PagingProfile {
   const { attempt, readUpTo, walk } = state
   const isPaged = attempt === 1 && readUpTo === 'the end' && walk.firstTotal !== undefined
-  return isPaged && walk.repeats === 0 && walk.distinct > walk.firstRows ? fullPage(state) : state.profile
+  return isPaged && walk.repeats === 0 && walk.distinct > walk.firstPageRows ? fullPage(state) : state.profile
 }
 
 /** Raises `fullPageRows` if the last page has that many rows, but fewer than the longest page of this run. */
 export function agreedPages({ profile, walk }: SliceState): PagingProfile {
   const { fullPageRows = Number.POSITIVE_INFINITY, longestPageRowsOfRun } = profile
-  const isOutdated = walk.lastRows >= fullPageRows && walk.lastRows < longestPageRowsOfRun
+  const isOutdated = walk.lastPageRows >= fullPageRows && walk.lastPageRows < longestPageRowsOfRun
   return isOutdated ? withLastPage({ ...profile, fullPageRows: longestPageRowsOfRun }, longestPageRowsOfRun) : profile
 }

@@ -7,7 +7,7 @@ import { type PreviousRun, markAfter, reachesBack, type Window, type WindowRules
 export type MarkName = 'modified_since' | 'aggregate_record_modified' | 'since'
 
 /** The marks that show how far a report (`modified_since`) or an audited record (`since`) was read. */
-export const READ_UP_TO = ['modified_since', 'since'] as const satisfies readonly MarkName[]
+export const WINDOW_MARKS = ['modified_since', 'since'] as const satisfies readonly MarkName[]
 
 export function markNamesOf({ perRecord, newerBy }: Pick<Declaration, 'perRecord' | 'newerBy'>): readonly MarkName[] {
   if (perRecord !== undefined) return ['since']

@@ -44,9 +44,9 @@ export const WALK_POLICIES = {
 
 /** Results of the probes. A field is undefined until its probe has run. */
 export interface ProbeResults {
-  readonly firstNumber?: 'asked'
+  readonly firstNumber?: 'requested'
   /** `unclear`: page 0 has rows, but rows have moved since the walk. */
-  readonly pageZero?: 'asked' | 'unclear'
+  readonly pageZero?: 'requested' | 'unclear'
   readonly lastPage?: CountedPages | 'not found'
   readonly loadParts?: Pick<CutPlan, 'parts' | 'partRows'>
   readonly hasMissedRows?: boolean

@@ -27,8 +27,8 @@ export const canBeCut = (state: SliceState): boolean =>
   mayCut(state) && state.slice.crowdedInstant === undefined && canSplit(state.slice.span)
 
 export const hasMorePages = (state: SliceState): boolean => {
-  const { firstRows, totalCount = 0 } = state.walk
-  return mayCut(state) && state.slice.span !== undefined && firstRows > 0 && totalCount > firstRows
+  const { firstPageRows, totalCount = 0 } = state.walk
+  return mayCut(state) && state.slice.span !== undefined && firstPageRows > 0 && totalCount > firstPageRows
 }
 
 /** Splits a span into an old and a young part, unless the old part probably fits on a page. */
@@ -51,7 +51,7 @@ export const isCutByTotal = (state: SliceState): boolean => {
 
 /** Returns false if page 1 is shorter than an earlier page. Its total may then be too low. */
 export const isTotalTrusted = ({ profile, slice, walk }: SliceState): boolean =>
-  canSplit(slice.span) && walk.firstRows >= profile.longestPageRows
+  canSplit(slice.span) && walk.firstPageRows >= profile.longestPageRows
 
 const isLong = ({ walk }: SliceState): boolean => walk.leastTotal > 2 * PAGES_EACH_AFTER_MOVE * walk.pageRows
 
@@ -65,9 +65,9 @@ export const mayHideRows = (state: SliceState): boolean => {
   const { profile, page1Complete, walk, readUpTo } = state
   const hasNothingNewOnPage2 = readUpTo === 'page 2' && walk.latestNewRows === 0
   const isOnly = hasNothingNewOnPage2 || lastPageFound(state)?.number === 1
-  const isSurelyLast = page1Complete === 'unless clamped' && walk.latestRowsSent === 0
-  const isUnproven = hasNothingNewOnPage2 || walk.firstRows >= profile.longestProvenPageRows
-  return isOnly && isUnproven && walk.firstRows > 1 && !isSurelyLast && canProbeNarrower(state)
+  const isSurelyLast = page1Complete === 'unless clamped' && walk.latestPageRowsSent === 0
+  const isUnproven = hasNothingNewOnPage2 || walk.firstPageRows >= profile.longestProvenPageRows
+  return isOnly && isUnproven && walk.firstPageRows > 1 && !isSurelyLast && canProbeNarrower(state)
 }
 
 const canProbeNarrower = (state: SliceState): boolean =>
@@ -80,12 +80,12 @@ export function page2ConfirmsPage1({ page1Complete, walk }: SliceState): boolean
   if (page1Complete === 'unknown' || page1Complete === 'certain') return false
   if (walk.refusal !== undefined) return page1Complete === 'unless clamped'
   // Page 2 has as many rows as page 1 and no new row, so the service ignores page numbers.
-  const isSame = walk.latestRowsSent === walk.firstRowsSent
-  return walk.latestNewRows === 0 && (isSame || (page1Complete === 'unless clamped' && walk.latestRowsSent === 0))
+  const isSame = walk.latestPageRowsSent === walk.firstPageRowsSent
+  return walk.latestNewRows === 0 && (isSame || (page1Complete === 'unless clamped' && walk.latestPageRowsSent === 0))
 }
 
 export const continuesOnPage2 = ({ walk }: SliceState): boolean =>
-  walk.latestNewRows > 0 && walk.repeats < walk.firstRows
+  walk.latestNewRows > 0 && walk.repeats < walk.firstPageRows
 
 export const isCountable = (state: SliceState): boolean =>
   state.settings.keyed && isOld(state) && state.slice.mayCount === true && state.walk.repeats === 0
@@ -103,7 +103,7 @@ export const mustWalkBack = (state: SliceState): boolean =>
 export function completeBackwardWalk(state: SliceState): Walk | undefined {
   const { backwardWalk: walk } = state
   const total = lastPageFound(state)?.total
-  if (total === undefined || walk?.longestPageRows !== state.walk.firstRowsSent) return undefined
+  if (total === undefined || walk?.longestPageRows !== state.walk.firstPageRowsSent) return undefined
   return walk.hasExactly(total) ? walk : undefined
 }
 
@@ -119,8 +119,8 @@ export function splitOffOld(state: SliceState): readonly Span[] | undefined {
 
 export function mayHideRowsBehindPage1({ profile, settings: { pageSize }, page1Complete, walk }: SliceState): boolean {
   if (walk.latestNewRows > 0) return false
-  if (walk.latestRowsSent > 0 && page1Complete !== 'if unpaged' && walk.firstRows >= pageSize) return true
-  return walk.refusal !== undefined && walk.firstRows >= Math.min(pageSize, profile.fullPageRows ?? pageSize)
+  if (walk.latestPageRowsSent > 0 && page1Complete !== 'if unpaged' && walk.firstPageRows >= pageSize) return true
+  return walk.refusal !== undefined && walk.firstPageRows >= Math.min(pageSize, profile.fullPageRows ?? pageSize)
 }
 
 export const hasMovedInFirstWalk = (state: SliceState): boolean =>
@@ -164,12 +164,12 @@ export const mustGiveUp = (state: SliceState): boolean =>
 export const hidesAtOneInstant = ({ settings, walk, previous }: SliceState): boolean =>
   previous !== undefined &&
   mayBeOnlyPage(previous) &&
-  previous.firstRows < settings.pageSize &&
-  walk.rowsAsked < previous.firstRows &&
+  previous.firstPageRows < settings.pageSize &&
+  walk.rowsAsked < previous.firstPageRows &&
   (walk.page2Repeats || walk.distinct < previous.distinct)
 
-const mayBeOnlyPage = ({ firstTotal, page2Repeats, firstRows }: Walk): boolean =>
-  firstTotal === undefined && page2Repeats && firstRows > 1
+const mayBeOnlyPage = ({ firstTotal, page2Repeats, firstPageRows }: Walk): boolean =>
+  firstTotal === undefined && page2Repeats && firstPageRows > 1
 
 export function probeOfParts(state: SliceState): ProbeName | undefined {
   const { partTotals, narrower } = state.probes
@@ -229,9 +229,9 @@ export function nextPageSize(state: SliceState): number {
   if (!endedWithoutRepeats && finerParts(state) !== undefined) return settings.pageSize
   if (!settings.keyed) return size
   const isCutOff = walk.refusalOfNeededPage(profile) !== undefined
-  const mayBeLast = isCutOff || (walk.page2Repeats && walk.firstRows === size) || mayBeOnlyPage(walk)
+  const mayBeLast = isCutOff || (walk.page2Repeats && walk.firstPageRows === size) || mayBeOnlyPage(walk)
   // Requests one row fewer per page. The last row of page 1 then moves to page 2, unless page numbers are ignored.
-  const fewer = Math.min(size, walk.firstRows) - 1
+  const fewer = Math.min(size, walk.firstPageRows) - 1
   if (mayBeLast && size === settings.pageSize && fewer > 0) return fewer
   if (!isCutOff && (slice.span === undefined || endedWithoutRepeats || walk.repeats === 0)) return size
   const most = Math.min(SPEC_PAGE_SIZE_MAX, settings.pageSize * PAGE_SIZE_FACTOR_MAX)

@@ -37,7 +37,7 @@ interface QueuedSpan {
   readonly expected?: number | undefined
   readonly isCrowded?: boolean
   /** True for the beginning of a cut span. The rest is the next span in the queue, and its `rows` count both. */
-  restFollows?: boolean
+  isFirstPart?: boolean
 }
 
 export class SpanQueue {
@@ -83,12 +83,12 @@ export class SpanQueue {
     const [head, rest] = splitAt(span, (span.since + length) as Instant) ?? [span]
     if (rest === undefined) return span
     this.#pending.push({ span: rest, rows })
-    this.#current = { span: head, restFollows: true }
+    this.#current = { span: head, isFirstPart: true }
     return head
   }
 
-  get #restFollows(): boolean {
-    return this.#current?.restFollows === true
+  get #isFirstPart(): boolean {
+    return this.#current?.isFirstPart === true
   }
 
   get mayCount(): boolean {
@@ -110,7 +110,7 @@ export class SpanQueue {
   /** Updates the plan after a proof. `isSingle`: a single response proved the span. */
   proven(span: Span, rows: number, isSingle: boolean): void {
     if (isSingle && rows > this.#pageRows) this.#pageRows = rows
-    if (this.#restFollows) this.#subtractFromNext(rows)
+    if (this.#isFirstPart) this.#subtractFromNext(rows)
     if (span.since === undefined) return
     const isSparse = rows < this.#pageRows * SPARSE_SHARE
     if (!isSparse) {
@@ -150,8 +150,8 @@ export class SpanQueue {
     const whole = { since: span.since, until: span.until }
     const hint = total === undefined ? this.#hint(whole, plan) : undefined
     const length = span.until - span.since
-    const rest = this.#restFollows && !this.#isFarOver(total) ? this.#pending.pop() : undefined
-    if (this.#restFollows && rest === undefined) this.#subtractFromNext(total ?? 0)
+    const rest = this.#isFirstPart && !this.#isFarOver(total) ? this.#pending.pop() : undefined
+    if (this.#isFirstPart && rest === undefined) this.#subtractFromNext(total ?? 0)
     const joined = { span: { since: span.since, until: rest?.span.until ?? span.until }, rows: rest?.rows ?? total }
     if (hint?.crowdedAt !== undefined) {
       this.#setCrowdedApart(joined, hint.crowdedAt)
@@ -167,12 +167,12 @@ export class SpanQueue {
   }
 
   #divide({ total, partRows }: CutPlan, parts: readonly Span[]): void {
-    if (this.#restFollows && total !== undefined) this.#subtractFromNext(total)
+    if (this.#isFirstPart && total !== undefined) this.#subtractFromNext(total)
     const [first, ...others] = parts.map((span, n): QueuedSpan => ({ span, expected: partRows?.[n] }))
     const [second] = others
     if (first === undefined) return
     if (second !== undefined && others.length === 1 && total !== undefined) {
-      first.restFollows = true
+      first.isFirstPart = true
       second.rows = total
     }
     this.#pending.push(...others.toReversed(), first)

@@ -34,12 +34,12 @@ export class Walk {
   /** Rows of the latest page that were on no earlier page. */
   latestNewRows = 0
   /** Number of distinct rows on page 1, and on the page with the highest number. */
-  firstRows = 0
-  lastRows = 0
+  firstPageRows = 0
+  lastPageRows = 0
   firstTotal: number | undefined
   /** Number of rows, with duplicates, on page 1 and on the latest page. */
-  firstRowsSent = 0
-  latestRowsSent = 0
+  firstPageRowsSent = 0
+  latestPageRowsSent = 0
   longestPageRows = 0
   page2Repeats = false
   refusal: SyncError | undefined
@@ -73,7 +73,7 @@ export class Walk {
   }
 
   get pageRows(): number {
-    return Math.max(1, Math.min(this.#pageSizeOfAnswer ?? this.firstRows, this.firstRows))
+    return Math.max(1, Math.min(this.#pageSizeOfAnswer ?? this.firstPageRows, this.firstPageRows))
   }
 
   saw(page: WalkPage): void {
@@ -83,7 +83,7 @@ export class Walk {
     if (page.refusal !== undefined) this.latestNewRows = 0
     else if (isRepeat) this.#sawAgain(page)
     else this.#sawRows(page)
-    this.latestRowsSent = rowCount
+    this.latestPageRowsSent = rowCount
     this.#highest = Math.max(this.#highest, pageNumber)
     this.refusal ??= page.refusal
     if (rowCount === 0) this.#sawEmptyPage = true
@@ -96,14 +96,14 @@ export class Walk {
     const twice = fresh === page.keys.length ? 0 : page.keys.length - new Set(page.keys).size
     const rowCount = page.rowCount - twice
     if (page.pageNumber === 1) {
-      this.firstRows = rowCount
-      this.firstRowsSent = page.rowCount
+      this.firstPageRows = rowCount
+      this.firstPageRowsSent = page.rowCount
       this.firstTotal = page.totalCount
       this.#pageSizeOfAnswer = page.pageSize
     }
     if (page.pageNumber > this.#highestCounted) {
       this.#highestCounted = page.pageNumber
-      this.lastRows = rowCount
+      this.lastPageRows = rowCount
     }
     this.pages += 1
     this.longestPageRows = Math.max(this.longestPageRows, page.rowCount)
@@ -137,7 +137,7 @@ export class Walk {
 
   get lastPageByTotal(): number {
     const total = this.totalCount ?? this.rows
-    return this.firstRows === 0 ? 1 : Math.max(1, Math.ceil(total / this.pageRows))
+    return this.firstPageRows === 0 ? 1 : Math.max(1, Math.ceil(total / this.pageRows))
   }
 
   get meetsTotal(): boolean {
@@ -146,8 +146,8 @@ export class Walk {
 
   /** Whether rows moved between pages during the walk. A repeat of a whole page is no sign: services repeat pages. */
   get hasMoved(): boolean {
-    const { firstTotal, repeats, firstRows } = this
-    return firstTotal !== undefined && (this.#totals.size > 1 || (repeats > 0 && repeats < firstRows))
+    const { firstTotal, repeats, firstPageRows } = this
+    return firstTotal !== undefined && (this.#totals.size > 1 || (repeats > 0 && repeats < firstPageRows))
   }
 
   hasExactly(total: number): boolean {
@@ -155,7 +155,7 @@ export class Walk {
   }
 
   get isLastPageFull(): boolean {
-    return this.lastRows > 0 && this.lastRows >= (this.#pageSizeOfAnswer ?? this.firstRows)
+    return this.lastPageRows > 0 && this.lastPageRows >= (this.#pageSizeOfAnswer ?? this.firstPageRows)
   }
 
   agreesWith(other: Walk): boolean {
@@ -177,7 +177,7 @@ export class Walk {
 
   /** Returns whether a next page may exist, even if the total has been reached. */
   endsFull(profile: PagingProfile): boolean {
-    return this.isLastPageFull || (this.lastRows > 0 && this.lastRows >= this.#fullRows(profile))
+    return this.isLastPageFull || (this.lastPageRows > 0 && this.lastPageRows >= this.#fullRows(profile))
   }
 
   isAtEnd(profile: PagingProfile): boolean {
@@ -190,21 +190,21 @@ export class Walk {
   }
 
   #isUnpaged(profile: PagingProfile): boolean {
-    const { firstRows, rowsAsked } = this
+    const { firstPageRows, rowsAsked } = this
     const hasMore = this.isLastPageFull && (this.totalCount ?? 0) > this.distinct
-    if (this.#sawEmptyPage || this.distinct !== firstRows || hasMore) return false
+    if (this.#sawEmptyPage || this.distinct !== firstPageRows || hasMore) return false
     const { usualPageSize } = this.#kind
     // If a larger page was requested and page 1 has at most the usual length, the service may have shortened it.
     return (
-      firstRows > rowsAsked ||
-      (firstRows < this.#fullRows(profile) && (rowsAsked <= usualPageSize || firstRows > usualPageSize))
+      firstPageRows > rowsAsked ||
+      (firstPageRows < this.#fullRows(profile) && (rowsAsked <= usualPageSize || firstPageRows > usualPageSize))
     )
   }
 
   refusalOfNeededPage(profile: PagingProfile): SyncError | undefined {
-    const longest = this.pages > 1 ? this.firstRows : this.rowsAsked
+    const longest = this.pages > 1 ? this.firstPageRows : this.rowsAsked
     const mayFollow =
-      this.totalCount === undefined ? this.lastRows >= Math.min(this.#fullRows(profile), longest) : !this.meetsTotal
+      this.totalCount === undefined ? this.lastPageRows >= Math.min(this.#fullRows(profile), longest) : !this.meetsTotal
     return mayFollow ? this.refusal : undefined
   }
 }

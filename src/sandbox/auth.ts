@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { forbidden, invalidToken, json, tooMany, unauthorised, wrongCredentials, type Answer } from './answer.ts'
-import type { Parts, SandboxClient } from './options.ts'
+import type { SandboxState, SandboxClient } from './options.ts'
 import type { NamedEndpoint } from './reports/index.ts'
 import { type Body, checkBody } from './validate.ts'
 
@@ -25,18 +25,18 @@ const TOKEN_REQUEST = {
 } as const
 
 export class Auth {
-  readonly #parts: Pick<Parts, 'settings' | 'faults' | 'nowSeconds'>
+  readonly #state: Pick<SandboxState, 'settings' | 'faults' | 'nowSeconds'>
   readonly #key = randomBytes(32)
   readonly #bearers = new Map<string, Bearer>()
   #requestedAtMs: number[] = []
   #issued = 0
 
-  constructor(parts: Pick<Parts, 'settings' | 'faults' | 'nowSeconds'>) {
-    this.#parts = parts
+  constructor(state: Pick<SandboxState, 'settings' | 'faults' | 'nowSeconds'>) {
+    this.#state = state
   }
 
   async requestToken(body: Body): Promise<Answer> {
-    const { settings } = this.#parts
+    const { settings } = this.#state
     const retryAfter = this.#secondsToWait()
     if (retryAfter !== undefined) return tooMany(retryAfter)
     const { errors, unknown } = checkBody(TOKEN_REQUEST, body)
@@ -59,7 +59,7 @@ export class Auth {
 
   /** Checks a request's token. Returns its client, or an error response with status 401 or 403 (spec §5). */
   admit(authorization: string | undefined, endpoint: NamedEndpoint) {
-    const { faults } = this.#parts
+    const { faults } = this.#state
     const refusal = faults.answer(endpoint.report, {
       '401-once': () => unauthorised('The token was revoked.'),
       '401-always': () => unauthorised('The token is not accepted.'),
@@ -79,8 +79,8 @@ export class Auth {
   }
 
   async #sign(client: SandboxClient, scopes: readonly string[]): Promise<string> {
-    const iat = this.#parts.nowSeconds()
-    const exp = iat + this.#parts.settings.tokenLifetimeSeconds
+    const iat = this.#state.nowSeconds()
+    const exp = iat + this.#state.settings.tokenLifetimeSeconds
     this.#issued += 1
     const claims = { iss: ISSUER, sub: client.clientId, jti: String(this.#issued), iat, exp }
     const token = await new SignJWT({ client_id: client.clientId, scope: scopes.join(' '), ...claims })
@@ -94,18 +94,18 @@ export class Auth {
 
   #hasExpired(bearer: Bearer, endpoint: NamedEndpoint): boolean {
     bearer.uses += 1
-    const usesMax = Number(this.#parts.faults.peek('expire', endpoint.report) ?? Number.POSITIVE_INFINITY)
+    const usesMax = Number(this.#state.faults.peek('expire', endpoint.report) ?? Number.POSITIVE_INFINITY)
     if (bearer.uses > usesMax && bearer.expiresAtSeconds > 0) {
-      this.#parts.faults.take('expire', endpoint.report)
+      this.#state.faults.take('expire', endpoint.report)
       bearer.expiresAtSeconds = 0
     }
-    return this.#parts.nowSeconds() >= bearer.expiresAtSeconds
+    return this.#state.nowSeconds() >= bearer.expiresAtSeconds
   }
 
   #secondsToWait(): number | undefined {
-    const nowMs = this.#parts.settings.clock.monotonicMs()
+    const nowMs = this.#state.settings.clock.monotonicMs()
     this.#requestedAtMs = this.#requestedAtMs.filter((at) => nowMs - at < MINUTE_MS)
-    if (this.#requestedAtMs.length >= this.#parts.settings.tokenRequestsPerMinute) {
+    if (this.#requestedAtMs.length >= this.#state.settings.tokenRequestsPerMinute) {
       return Math.max(1, Math.ceil((MINUTE_MS - (nowMs - (this.#requestedAtMs[0] ?? nowMs))) / 1_000))
     }
     this.#requestedAtMs.push(nowMs)

@@ -2,7 +2,7 @@
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import { json, plainStatus, type Answer } from './answer.ts'
-import type { Parts } from './options.ts'
+import type { SandboxState } from './options.ts'
 import { isWorldReport, perReport, WORLD_REPORTS } from './reports/index.ts'
 import { type Body, isObject } from './validate.ts'
 import type { World, WorldChange } from './world.ts'
@@ -10,38 +10,42 @@ import type { World, WorldChange } from './world.ts'
 const PORTION_MS = 50
 const PORTION_CHANGES_MAX = 5_000
 
-export type Pace = ReturnType<typeof openPace>
+export type ChangeTimer = ReturnType<typeof createChangeTimer>
 
 /** Returns a timer that changes random rows, after `set` is called with a number of changes per second. */
-export function openPace(clock: Clock, world: World) {
+export function createChangeTimer(clock: Clock, world: World) {
   let [pending, lastMs] = [0, 0]
   let cancel: (() => void) | undefined
   const schedule = (): (() => void) =>
     clock.after(PORTION_MS, () => {
       const nowMs = clock.monotonicMs()
-      pending += ((nowMs - lastMs) / 1_000) * pace.perSecond
+      pending += ((nowMs - lastMs) / 1_000) * timer.perSecond
       lastMs = nowMs
       for (let due = Math.min(Math.floor(pending), PORTION_CHANGES_MAX); due > 0; due -= 1) world.tick()
       pending %= 1
       cancel = schedule()
     })
-  const pace = {
+  const timer = {
     perSecond: 0,
     set: (perSecond: number): void => {
       cancel?.()
-      pace.perSecond = perSecond
+      timer.perSecond = perSecond
       pending = 0
       lastMs = clock.monotonicMs()
       cancel = perSecond > 0 ? schedule() : undefined
     },
   }
-  return pace
+  return timer
 }
 
-export function answerControl(parts: Parts, pace: Pace, { call, text }: { call: string; text: string }): Answer {
+export function answerControl(
+  state: SandboxState,
+  timer: ChangeTimer,
+  { call, text }: { call: string; text: string },
+): Answer {
   try {
     const body = (text === '' ? {} : JSON.parse(text)) as Body
-    const answer = CALLS[call]?.(parts, pace, body)
+    const answer = CALLS[call]?.(state, timer, body)
     return answer === undefined ? plainStatus(404, `Calls are: ${Object.keys(CALLS).join(', ')}`) : json(200, answer)
   } catch (error) {
     if (error instanceof SyncError) return json(400, { title: error.message, cure: error.cure })
@@ -50,7 +54,7 @@ export function answerControl(parts: Parts, pace: Pace, { call, text }: { call: 
   }
 }
 
-const CALLS: Readonly<Record<string, (parts: Parts, pace: Pace, body: Body) => object>> = {
+const CALLS: Readonly<Record<string, (state: SandboxState, timer: ChangeTimer, body: Body) => object>> = {
   'POST faults': ({ faults }, _, body) => {
     const texts = body['faults']
     if (!Array.isArray(texts))
@@ -58,10 +62,10 @@ const CALLS: Readonly<Record<string, (parts: Parts, pace: Pace, body: Body) => o
     faults.set(texts.map(String))
     return { faults: faults.list() }
   },
-  'POST changes': (_, pace, { perSecond }) => {
+  'POST changes': (_, timer, { perSecond }) => {
     if (typeof perSecond !== 'number' || perSecond < 0)
       throw refusal('perSecond must be a number', 'Send {"perSecond":5}; 0 stops the changes.')
-    pace.set(perSecond)
+    timer.set(perSecond)
     return { perSecond }
   },
   'POST change': ({ world }, _, body) => change(world, body),

@@ -73,7 +73,7 @@ export interface SandboxOptions extends z.input<typeof Options> {}
 
 export type Settings = z.output<typeof Options>
 
-export interface Parts {
+export interface SandboxState {
   readonly settings: Settings
   readonly faults: Faults
   readonly world: World

@@ -3,7 +3,7 @@ import { type Answer, forbidden, plainStatus } from './answer.ts'
 import { aggregatesOf } from './auditTrail.ts'
 import { draw } from './dice.ts'
 import type { Currency } from './money.ts'
-import type { Parts } from './options.ts'
+import type { SandboxState } from './options.ts'
 import { type Page, pageOf, shuffled } from './paging.ts'
 import type { NamedEndpoint, WorldReport } from './reports/index.ts'
 import { DEFINITIONS, ENTITY_IDS, isWorldReport, reportOfEntity } from './reports/index.ts'
@@ -16,17 +16,17 @@ interface RoutedRequest extends ReportRequest {
   readonly enquiryId: number | undefined
 }
 
-export function answerReport(parts: Parts, endpoint: NamedEndpoint, request: RoutedRequest): Answer {
+export function answerReport(state: SandboxState, endpoint: NamedEndpoint, request: RoutedRequest): Answer {
   const { report } = endpoint
   return isWorldReport(report)
-    ? answerRows(parts, { ...endpoint, report }, request)
-    : answerAudit(parts, endpoint, request)
+    ? answerRows(state, { ...endpoint, report }, request)
+    : answerAudit(state, endpoint, request)
 }
 
 type RowEndpoint = NamedEndpoint & { readonly report: WorldReport }
 
-function answerRows(parts: Parts, { report, ...endpoint }: RowEndpoint, request: ReportRequest): Answer {
-  const { world, faults, settings } = parts
+function answerRows(state: SandboxState, { report, ...endpoint }: RowEndpoint, request: ReportRequest): Answer {
+  const { world, faults, settings } = state
   const rows = select(world.tables[report], request.values)
   const page = pageOf({ values: request.values, total: rows.length, limits: settings, report }, faults)
   const refused = page.isBeyond ? faults.takeNumber('beyond', report) : undefined
@@ -36,14 +36,14 @@ function answerRows(parts: Parts, { report, ...endpoint }: RowEndpoint, request:
     ? shuffled(rows.length, page, faults.uses).map((place) => rows[place] as Row)
     : rows.slice(page.start, page.start + page.count)
   const again = onPage.length > 0 && faults.take('duplicate-row', report) !== undefined ? onPage.slice(0, 1) : []
-  const items = [...onPage, ...again].map(writerOf(parts, report, request))
+  const items = [...onPage, ...again].map(writerOf(state, report, request))
   // With the fault `drift`, rows move to other pages after this page was read.
   const changes = page.isPartial ? (faults.takeNumber('drift', report) ?? 0) : 0
   for (let i = 0; i < changes; i += 1) world.tick(report)
   return pageAnswer(endpoint, items, page)
 }
 
-function writerOf({ world, faults, settings }: Parts, report: WorldReport, { values, flags }: ReportRequest) {
+function writerOf({ world, faults, settings }: SandboxState, report: WorldReport, { values, flags }: ReportRequest) {
   const currency = (values.get('targetCurrencyCode') ?? values.get('currencyCode') ?? 'EUR') as Currency
   const every = faults.takeNumber('bad-rows', report)
   const shape = report === 'events' ? settings.eventShape : 'full'
@@ -63,7 +63,7 @@ function writerOf({ world, faults, settings }: Parts, report: WorldReport, { val
 }
 
 function answerAudit(
-  { world, faults, settings }: Parts,
+  { world, faults, settings }: SandboxState,
   { report, ...endpoint }: NamedEndpoint,
   { values, flags, enquiryId }: RoutedRequest,
 ): Answer {

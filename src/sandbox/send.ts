@@ -5,7 +5,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { Clock } from '../clock.ts'
 import type { Answer } from './answer.ts'
 import type { FaultPlace } from './faults.ts'
-import type { Compression, Parts } from './options.ts'
+import type { Compression, SandboxState } from './options.ts'
 
 const MEGABYTE = 1_024 * 1_024
 const COMPRESS_MIN_BYTES = 1_024
@@ -23,7 +23,11 @@ export interface Delivery {
   readonly place: FaultPlace | undefined
 }
 
-export async function send({ settings, faults, nowSeconds }: Parts, answer: Answer, delivery: Delivery): Promise<void> {
+export async function send(
+  { settings, faults, nowSeconds }: SandboxState,
+  answer: Answer,
+  delivery: Delivery,
+): Promise<void> {
   const { response, acceptEncoding, place } = delivery
   const faultyPlace = answer.status === 200 ? place : undefined
   const padding = faultyPlace === undefined ? 0 : (faults.takeNumber('huge', faultyPlace) ?? 0)

@@ -7,9 +7,9 @@ import { SyncError } from '../errors.ts'
 import { MICROS_PER_SECOND, type Instant } from '../instant.ts'
 import { onAbort } from '../signals.ts'
 import { Auth } from './auth.ts'
-import { answerControl, openPace, type Pace } from './control.ts'
+import { answerControl, createChangeTimer, type ChangeTimer } from './control.ts'
 import { type FaultName, Faults } from './faults.ts'
-import { DEMO_CLIENT, type Parts, settingsFrom, type SandboxOptions, type Settings } from './options.ts'
+import { DEMO_CLIENT, type SandboxState, settingsFrom, type SandboxOptions, type Settings } from './options.ts'
 import { RequestLog } from './requestLog.ts'
 import { send } from './send.ts'
 import { serve } from './service.ts'
@@ -49,14 +49,14 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const settings = settingsFrom(options)
   serveDeclared(settings.declared)
   const closing = new AbortController()
-  const parts = assemble(settings, closing.signal)
-  const { world, requests, faults } = parts
-  const pace = openPace(settings.clock, world)
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, handler(parts, pace))
+  const state = assemble(settings, closing.signal)
+  const { world, requests, faults } = state
+  const timer = createChangeTimer(settings.clock, world)
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, handler(state, timer))
   const url = await listen(server, settings.port)
-  pace.set(settings.changesPerSecond)
+  timer.set(settings.changesPerSecond)
   const close = async (): Promise<void> => {
-    pace.set(0)
+    timer.set(0)
     closing.abort()
     await stop(server)
   }
@@ -68,13 +68,13 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     world,
     requests,
     setFaults: (texts) => faults.set(texts),
-    setChangesPerSecond: (perSecond) => pace.set(perSecond),
+    setChangesPerSecond: (perSecond) => timer.set(perSecond),
     close,
     [Symbol.asyncDispose]: close,
   }
 }
 
-function assemble(settings: Settings, closing: AbortSignal): Parts {
+function assemble(settings: Settings, closing: AbortSignal): SandboxState {
   const faults = new Faults(settings.faults)
   const numberOf = (fault: FaultName): number => Number(faults.peek(fault) ?? 0)
   const micros = (): number => settings.clock.now() + numberOf('skew') * MICROS_PER_SECOND
@@ -87,8 +87,11 @@ function assemble(settings: Settings, closing: AbortSignal): Parts {
   return { settings, faults, world, requests: new RequestLog(), nowSeconds, closing }
 }
 
-function handler(parts: Parts, pace: Pace): (request: IncomingMessage, response: ServerResponse) => void {
-  const auth = new Auth(parts)
+function handler(
+  state: SandboxState,
+  timer: ChangeTimer,
+): (request: IncomingMessage, response: ServerResponse) => void {
+  const auth = new Auth(state)
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { method = 'GET', url = '/', headers } = request
     const path = url.split('?')[0] ?? '/'
@@ -97,22 +100,22 @@ function handler(parts: Parts, pace: Pace): (request: IncomingMessage, response:
     const acceptEncoding = headers['accept-encoding'] ?? ''
     if (path.startsWith(CONTROL_PREFIX)) {
       const call = `${method} ${path.slice(CONTROL_PREFIX.length)}`
-      return send(parts, answerControl(parts, pace, { call, text: body }), {
+      return send(state, answerControl(state, timer, { call, text: body }), {
         response,
         place: undefined,
         acceptEncoding,
       })
     }
     const received = { method, path, authorization: headers.authorization, text: body }
-    const { place, answer, problems = [], client } = await serve(parts, auth, received)
+    const { place, answer, problems = [], client } = await serve(state, auth, received)
     const { status } = answer
-    const logged = { at: parts.settings.clock.now(), path, status, body: place === 'token' ? '' : body, problems }
-    parts.requests.add({ ...logged, ...(client !== undefined && { client }) })
-    await send(parts, answer, { response, place, acceptEncoding })
+    const logged = { at: state.settings.clock.now(), path, status, body: place === 'token' ? '' : body, problems }
+    state.requests.add({ ...logged, ...(client !== undefined && { client }) })
+    await send(state, answer, { response, place, acceptEncoding })
   }
   return (request, response) => {
     handle(request, response).catch((error: unknown) => {
-      if (parts.closing.aborted) return
+      if (state.closing.aborted) return
       // Prints an unexpected error. Otherwise the closed connection would look like a fault that a test requested.
       process.emitWarning(error instanceof Error ? error : String(error))
       response.destroy()

@@ -4,7 +4,7 @@ import { forbidden, invalid, invalidToken, plainStatus, tooMany, wrongCredential
 import type { Auth } from './auth.ts'
 import type { FaultPlace } from './faults.ts'
 import { parseExact } from './money.ts'
-import type { Parts } from './options.ts'
+import type { SandboxState } from './options.ts'
 import { answerReport } from './reporting.ts'
 import { type Route, routeOf } from './reports/index.ts'
 import { type Body, checkBody, isObject, type Validation } from './validate.ts'
@@ -25,20 +25,20 @@ export interface ServedResponse {
 
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 
-export async function serve(parts: Parts, auth: Auth, request: ReceivedRequest): Promise<ServedResponse> {
+export async function serve(state: SandboxState, auth: Auth, request: ReceivedRequest): Promise<ServedResponse> {
   const route = routeOf(request.path)
   const place = request.path === TOKEN_PATH ? 'token' : route?.endpoint.report
   if (place === undefined) return { answer: plainStatus(404, 'Not found') }
   const isPost = request.method === 'POST'
-  const replaced = isPost ? await faultAnswer(parts, place) : plainStatus(405, 'Method not allowed', { Allow: 'POST' })
+  const replaced = isPost ? await faultAnswer(state, place) : plainStatus(405, 'Method not allowed', { Allow: 'POST' })
   if (replaced !== undefined) return { place, answer: replaced }
-  if (route === undefined) return { place, ...(await tokenAnswer(parts, auth, request.text)) }
+  if (route === undefined) return { place, ...(await tokenAnswer(state, auth, request.text)) }
   const { client, refusal } = auth.admit(request.authorization, route.endpoint)
-  const served = refusal === undefined ? reportAnswer(parts, route, request.text) : { answer: refusal }
+  const served = refusal === undefined ? reportAnswer(state, route, request.text) : { answer: refusal }
   return { place, ...served, ...(client && { client: client.clientId }) }
 }
 
-async function tokenAnswer({ faults }: Parts, auth: Auth, text: string): Promise<ServedResponse> {
+async function tokenAnswer({ faults }: SandboxState, auth: Auth, text: string): Promise<ServedResponse> {
   const denied = faults.answer('token', {
     '401-once': wrongCredentials,
     '401-always': wrongCredentials,
@@ -51,22 +51,25 @@ async function tokenAnswer({ faults }: Parts, auth: Auth, text: string): Promise
   return { answer: await auth.requestToken(body), ...(typeof client === 'string' && { client }) }
 }
 
-function reportAnswer(parts: Parts, { endpoint, enquiryId }: Route, text: string): ServedResponse {
+function reportAnswer(state: SandboxState, { endpoint, enquiryId }: Route, text: string): ServedResponse {
   const received = parseBody(text)
   if (typeof received === 'string') return { answer: invalid({ $: [received] }) }
   const { renames = {} } = endpoint
   const body = Object.fromEntries(Object.entries(received).map(([name, value]) => [renames[name] ?? name, value]))
-  const isFromZero = parts.faults.peek('from-zero', endpoint.report) !== undefined
+  const isFromZero = state.faults.peek('from-zero', endpoint.report) !== undefined
   const checked = checkBody(endpoint, body, isFromZero ? 0 : 1)
   const { errors, unknown, request } = checked
   const recordId = enquiryId === undefined ? undefined : pathNumber(enquiryId, body, checked)
-  const refused = parts.settings.strictParameters ? { ...errors, ...unknown } : errors
+  const refused = state.settings.strictParameters ? { ...errors, ...unknown } : errors
   const isRefused = Object.keys(refused).length > 0
-  const answer = isRefused ? invalid(refused) : answerReport(parts, endpoint, { ...request, enquiryId: recordId })
+  const answer = isRefused ? invalid(refused) : answerReport(state, endpoint, { ...request, enquiryId: recordId })
   return { answer, problems: Object.values({ ...errors, ...unknown }).flat() }
 }
 
-async function faultAnswer({ faults, settings, closing }: Parts, place: FaultPlace): Promise<Answer | undefined> {
+async function faultAnswer(
+  { faults, settings, closing }: SandboxState,
+  place: FaultPlace,
+): Promise<Answer | undefined> {
   const waitMs = faults.takeNumber('slow', place)
   if (waitMs !== undefined) await settings.clock.sleep(waitMs, closing)
   return faults.answer(place, {

@@ -95,10 +95,10 @@ export class JsonBytes {
   readonly #textOpen: Buffer
   readonly #textClose = Buffer.from('"')
 
-  /** A number that a double would change becomes a string that begins with `numberMark`. */
-  constructor(bytes: Buffer, numberMark: string) {
+  /** A number that a double would change becomes a string that begins with `numberPrefix`. */
+  constructor(bytes: Buffer, numberPrefix: string) {
     this.bytes = bytes
-    this.#textOpen = Buffer.from(`"${numberMark}`)
+    this.#textOpen = Buffer.from(`"${numberPrefix}`)
   }
 
   dropSplices(from: number): void {

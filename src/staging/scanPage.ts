@@ -22,7 +22,7 @@ export interface ScanPlan {
   readonly deletedFlag?: string | undefined
   readonly catalog: ObjectCatalog
   /** Random prefix of numbers that are staged as text. */
-  readonly numberMark: string
+  readonly numberPrefix: string
 }
 
 export interface Envelope {
@@ -127,7 +127,7 @@ class PageScan {
   readonly #surrogatesInItems: Splice[] = []
 
   constructor(bytes: Buffer, plan: ScanPlan) {
-    this.#json = new JsonBytes(bytes, plan.numberMark)
+    this.#json = new JsonBytes(bytes, plan.numberPrefix)
     this.#bytes = bytes
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
     this.#plan = plan

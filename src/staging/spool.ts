@@ -63,8 +63,8 @@ export const filesOf = ({ file, collections }: Pick<Segment, 'file' | 'collectio
   ...collections.map((collection) => collection.file),
 ]
 
-/** A position in the open segment. `takeBack` removes the pages that were added after it. */
-export interface SpoolPoint {
+/** A position in the open segment. `rewindTo` removes the pages that were added after it. */
+export interface SpoolPosition {
   readonly segments: number
   readonly files: readonly { readonly rows: number; readonly bytes: number }[]
   readonly pages: number
@@ -86,7 +86,7 @@ interface OpenSegment {
 /** The `field` of the file that contains rows. */
 const ROWS = ''
 
-/** Writes go to the end of the file, even after `takeBack` has shortened the file. */
+/** Writes go to the end of the file, even after `rewindTo` has shortened the file. */
 const APPENDING = 'a'
 /** DuckDB has 2,048 rows in memory at once, so long rows need smaller segments. */
 const LONG_ROW_BYTES = 16 * 1024
@@ -114,7 +114,7 @@ export class Spool implements AsyncDisposable {
     return this.#inTurn(() => this.#write(page, times, asked))
   }
 
-  point(): Promise<SpoolPoint> {
+  position(): Promise<SpoolPosition> {
     return this.#inTurn(async () => {
       if (this.#open === undefined) return { segments: this.#segments + 1, ...NOTHING_WRITTEN }
       const { pages, rejected } = this.#open
@@ -123,9 +123,9 @@ export class Spool implements AsyncDisposable {
     })
   }
 
-  /** Removes rows that were added to the open segment after `point`. */
-  takeBack(point: SpoolPoint): Promise<void> {
-    return this.#inTurn(() => this.#shorten(point))
+  /** Removes rows that were added to the open segment after `position`. */
+  rewindTo(position: SpoolPosition): Promise<void> {
+    return this.#inTurn(() => this.#shorten(position))
   }
 
   /** Ends a segment that is full. Call this after the last page that belongs in the same load. */
@@ -181,10 +181,10 @@ export class Spool implements AsyncDisposable {
     return this.#open
   }
 
-  async #shorten(point: SpoolPoint): Promise<void> {
+  async #shorten(position: SpoolPosition): Promise<void> {
     const segment = this.#open
     if (segment === undefined) return
-    const kept = point.segments === this.#segments ? point : NOTHING_WRITTEN
+    const kept = position.segments === this.#segments ? position : NOTHING_WRITTEN
     for (const [n, file] of segment.files.entries()) {
       const { rows, bytes } = kept.files[n] ?? { rows: 0, bytes: 0 }
       await file.handle.truncate(bytes)

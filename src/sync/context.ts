@@ -13,7 +13,7 @@ import type { Warehouse } from '../warehouse/warehouse.ts'
 import type { ReportOutcome } from './reportOutcome.ts'
 
 /** Loads staged rows. The loader of `pullWindow` only moves the files. */
-export type Loader = Pick<Warehouse, 'numberMark' | 'load'>
+export type Loader = Pick<Warehouse, 'numberPrefix' | 'load'>
 
 export interface WalkContext {
   readonly client: ReportingClient

@@ -16,9 +16,9 @@ import { readServiceTime } from './walk/serviceTime.ts'
 import { counted, grouped } from '../words.ts'
 
 const RANGES_MAX = 8
-/** Comparisons stop for `STOPPED_MS` after this many of them found no cause for the difference. */
+/** Comparisons are paused for `PAUSE_MS` after this many of them found no cause for the difference. */
 const FAILURES_MAX = 3
-const STOPPED_MS = DAY_MS
+const PAUSE_MS = DAY_MS
 
 /** Returns whether the counts differed. If so, first rereads the ranges that differ. Throws MASS_DELETE_STOPPED. */
 export async function compareCounts(context: SyncContext, reading: Reading): Promise<boolean> {
@@ -30,17 +30,17 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     return false
   const place = { report: declaration, scope }
   const state = await warehouse.counts.lastCount(place)
-  const { acceptedDifference = 0, failures = 0, stopped } = state ?? {}
+  const { acceptedDifference = 0, failures = 0, pauseReason } = state ?? {}
   const countedAt = client.serviceNow() ?? clock.now()
-  const restMs = stopped === undefined ? deletesEveryMs : STOPPED_MS
+  const restMs = pauseReason === undefined ? deletesEveryMs : PAUSE_MS
   if (state !== undefined && millisBetween(state.countedAt, countedAt) < restMs) return false
   const total = await totalNow(reading)
   const storedRows = await warehouse.counts.heldRows(place)
-  const next = { ...place, fence, countedAt, acceptedDifference, failures: 0, stopped: undefined }
+  const next = { ...place, fence, countedAt, acceptedDifference, failures: 0, pauseReason: undefined }
   const record = (changed: Partial<CountState> = {}) => warehouse.counts.recordCount({ ...next, ...changed })
   const isEqual = total === undefined || total - storedRows === acceptedDifference
   if (isEqual) {
-    if (deletesEveryMs > 0 || failures > 0 || stopped !== undefined) await record()
+    if (deletesEveryMs > 0 || failures > 0 || pauseReason !== undefined) await record()
     return false
   }
   // If `restMs` is 0, the previous run compared counts, too. Equal counts have no stored time, so the time is
@@ -48,8 +48,8 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
   const comparedAt = restMs === 0 ? plusMs(window.since, config.overlapMs + config.settleMs) : state?.countedAt
   const comparison = { context, reading, until: (window.since - 1) as Instant, comparedAt }
   const result = await findRows(comparison, acceptedDifference).catch(async (error: unknown) => {
-    // Stores that comparisons stop. Otherwise every run would read these ranges again and be stopped again.
-    if (error instanceof SyncError && error.code === 'MASS_DELETE_STOPPED') await record({ stopped: error.message })
+    // Stores that comparisons are paused. Otherwise every run would read these ranges again and be stopped again.
+    if (error instanceof SyncError && error.code === 'MASS_DELETE_STOPPED') await record({ pauseReason: error.message })
     throw error
   })
   if (result === 'recent rows') return false
@@ -60,8 +60,12 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
   // A row without a creation time never gets one, so later comparisons would fail, too.
   const failuresNow = result === UNDATED ? FAILURES_MAX : failures + 1
   const why = `${result}: the service counts ${counted(total, 'row')}, the table has ${grouped(storedRows)}`
-  const isStopped = failuresNow >= FAILURES_MAX
-  await record({ acceptedDifference: total - storedRows, failures: failuresNow, stopped: isStopped ? why : undefined })
+  const isPaused = failuresNow >= FAILURES_MAX
+  await record({
+    acceptedDifference: total - storedRows,
+    failures: failuresNow,
+    pauseReason: isPaused ? why : undefined,
+  })
   return true
 }
 

@@ -9,7 +9,7 @@ import type { Instant } from '../instant.ts'
 import { addLoadCounts } from '../plan/runCounts.ts'
 import { unobserved } from '../observe.ts'
 import { type ObjectCatalog, catalogOf } from '../staging/catalog.ts'
-import { filesOf, type Segment, Spool, type SpoolPoint, type StagedPage, checkSegment } from '../staging/spool.ts'
+import { filesOf, type Segment, Spool, type SpoolPosition, type StagedPage, checkSegment } from '../staging/spool.ts'
 import type { AuditedRecord } from '../warehouse/books/auditRecords.ts'
 import type { RunRecord } from '../warehouse/books/runs.ts'
 import type { ClosedWindow } from '../warehouse/books/windows.ts'
@@ -87,13 +87,13 @@ export class Intake implements AsyncDisposable {
     if (this.#cutsBetweenPages) await this.#loadFullSegments()
   }
 
-  /** Returns the current end of the spool. If a walk is not proven complete, `takeBack` drops all rows after it. */
-  point(): Promise<SpoolPoint> {
-    return this.#spool.point()
+  /** Returns the current end of the spool. If a walk is not proven complete, `rewindTo` drops all rows after it. */
+  position(): Promise<SpoolPosition> {
+    return this.#spool.position()
   }
 
-  takeBack(point: SpoolPoint): Promise<void> {
-    return this.#spool.takeBack(point)
+  rewindTo(position: SpoolPosition): Promise<void> {
+    return this.#spool.rewindTo(position)
   }
 
   /** Closes a window once its last row has been added. The next load's transaction stores the window. */

@@ -104,7 +104,7 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
   const { answer, deletedFlag: flag } = declaration
   const runId = randomUUID()
   const catalog = catalogOf(declaration)
-  const plan = { answer, key: wireKey(declaration), flag, catalog, numberMark: warehouse.numberMark }
+  const plan = { answer, key: wireKey(declaration), flag, catalog, numberPrefix: warehouse.numberPrefix }
   await using spool = new Spool(join(settings.staging, `retry-${runId}`), catalog, ONE_SEGMENT)
   const asked = new Map<string, StagedPage['asked']>()
   const gone = new Map<string, GoneKey>()

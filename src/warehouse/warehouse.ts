@@ -8,7 +8,7 @@ import type { RequestEntry } from '../plan/requestBudget.ts'
 import type { PagingProfile } from '../plan/pagingProfile.ts'
 import type { Pause, ReportStateRow } from './books/reportStates.ts'
 import type { RunRecord } from './books/runs.ts'
-import { readNumberMark } from './books/numberMark.ts'
+import { readNumberPrefix } from './books/numberPrefix.ts'
 import { clearPauses, pauses, recordPause, recordReportStates } from './books/reportStates.ts'
 import { isTakenOver, stopDeadRuns, recordRun } from './books/runs.ts'
 import { lastWindowOf } from './books/windows.ts'
@@ -51,7 +51,7 @@ export interface WarehouseSettings {
   readonly lake?: LakePlace | undefined
   readonly publishBy?: PublishBy | undefined
   readonly around?: AroundStatement | undefined
-  /** Set during `tidemark move`: the old `numberMark`, which the new warehouse adopts for its row hashes. */
+  /** Set during `tidemark move`: the old `numberPrefix`, which the new warehouse adopts for its row hashes. */
   readonly movedFrom?: string | undefined
 }
 
@@ -80,16 +80,16 @@ const readsOf = (sql: Sql, quiet: QuietLoads) => ({
 
 interface OpenFile {
   readonly database: Database
-  readonly numberMark: string
+  readonly numberPrefix: string
   readonly publishBy: PublishBy
   readonly spill: ReturnType<typeof spillFolderOf> | undefined
   readonly storage: LakePlace['storage']
   /** Throws WAREHOUSE_MISSING if the file was removed or replaced. */
-  readonly checkPlace: (() => Promise<void>) | undefined
+  readonly checkFileIsInPlace: (() => Promise<void>) | undefined
 }
 
 export class Warehouse implements AsyncDisposable {
-  readonly numberMark: string
+  readonly numberPrefix: string
   readonly backfills: BackfillBooks
   readonly backfillBasis: BackfillBasis
   readonly counts: CountBooks
@@ -104,7 +104,7 @@ export class Warehouse implements AsyncDisposable {
   readonly #afterLoads = turns()
 
   private constructor(open: OpenFile) {
-    const { database, numberMark } = open
+    const { database, numberPrefix } = open
     const fences = new Fences({ isAlone: !database.isShared })
     this.#open = open
     this.#database = database
@@ -115,7 +115,7 @@ export class Warehouse implements AsyncDisposable {
     this.orders = ordersOf(database)
     this.#quiet = quietLoads(database, fences, this.#begun)
     this.books = readsOf(database, this.#quiet)
-    this.numberMark = numberMark
+    this.numberPrefix = numberPrefix
   }
 
   /** Opens or creates the warehouse and migrates it. */
@@ -132,18 +132,18 @@ export class Warehouse implements AsyncDisposable {
     const database = opening.use(await (lake === undefined ? openFile(path, options) : openLake(lake, options)))
     const isAlone = !database.isShared
     await spill?.create({ isAlone })
-    const numberMark = await database.transaction(async (sql) => {
+    const numberPrefix = await database.transaction(async (sql) => {
       const before = await migrate(sql, database.path, movedFrom)
       if (movedFrom !== undefined && before === 0) await beginMove(sql, movedFrom)
       if (isAlone) await stopDeadRuns(sql)
-      return readNumberMark(sql)
+      return readNumberPrefix(sql)
     })
     // Only one move at a time can fill a lake, so other spill folders are leftovers.
     if (movedFrom !== undefined && !isAlone) await spill?.create({ isAlone: true })
-    if (lake?.storage !== undefined) await claimFolder(database, lake.data, numberMark)
-    const checkPlace = isAlone && path !== ':memory:' ? await watchFile(path) : undefined
+    if (lake?.storage !== undefined) await claimFolder(database, lake.data, numberPrefix)
+    const checkFileIsInPlace = isAlone && path !== ':memory:' ? await watchFile(path) : undefined
     opening.move()
-    return new Warehouse({ database, numberMark, publishBy, spill, storage: lake?.storage, checkPlace })
+    return new Warehouse({ database, numberPrefix, publishBy, spill, storage: lake?.storage, checkFileIsInPlace })
   }
 
   /** Commits one load after all earlier loads have ended. */
@@ -151,9 +151,9 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(async () => {
       const quiet = this.#quiet.add(input)
       if (quiet !== undefined) return quiet
-      const { numberMark } = this
+      const { numberPrefix } = this
       const begun = this.#begun.get(input.runId)
-      const dependencies = { database: this.#database, numberMark, fences: this.#fences, begun }
+      const dependencies = { database: this.#database, numberPrefix, fences: this.#fences, begun }
       const result = this.#database.isShared ? await load(dependencies, input) : await loadIntoFile(dependencies, input)
       this.#begun.delete(input.runId)
       return result
@@ -203,7 +203,7 @@ export class Warehouse implements AsyncDisposable {
   }
 
   retypeColumn(request: RetypeRequest): Promise<RetypedColumn> {
-    return this.#rewritingRows(undefined, (sql) => retypeColumn(sql, this.numberMark, request))
+    return this.#rewritingRows(undefined, (sql) => retypeColumn(sql, this.numberPrefix, request))
   }
 
   recordRequests(counts: readonly RequestEntry[], at: Instant): Promise<void> {
@@ -278,7 +278,7 @@ export class Warehouse implements AsyncDisposable {
   }
 
   /** Returns false if the warehouse does not answer or must be opened again. */
-  answers(): Promise<boolean> {
+  isUsable(): Promise<boolean> {
     return this.#database.rows('SELECT 1').then(
       () => !this.#database.isOutdated,
       () => false,
@@ -288,7 +288,7 @@ export class Warehouse implements AsyncDisposable {
   /** Throws if the file is damaged, removed or replaced. */
   async checkFile(): Promise<void> {
     if (this.#database.damage !== undefined) throw this.#database.damage
-    await this.#open.checkPlace?.()
+    await this.#open.checkFileIsInPlace?.()
   }
 
   checkpoint(): Promise<void> {
@@ -335,7 +335,7 @@ export class Warehouse implements AsyncDisposable {
 
   #afterOtherLoads<T>(work: () => Promise<T>): Promise<T> {
     return this.#afterLoads(async () => {
-      await this.#open.checkPlace?.()
+      await this.#open.checkFileIsInPlace?.()
       if (this.#database.isShared) await this.#open.spill?.keep()
       return work()
     })

@@ -56,7 +56,7 @@ export function contextWithoutLoads(
 }
 
 const LOADS_NOTHING = {
-  numberMark: '~',
+  numberPrefix: '~',
   load: () => Promise.reject(new SyncError('UNEXPECTED', 'this command loads nothing', { cure: 'Please report it.' })),
 }
 

@@ -224,7 +224,7 @@ const CASES: readonly Case[] = [
     async () => {
       const report = reportOf('enquiries')
       const catalog = catalogOf(report)
-      const plan = { answer: report.answer, key: ['enquiryId'], catalog, numberMark: '~' }
+      const plan = { answer: report.answer, key: ['enquiryId'], catalog, numberPrefix: '~' }
       const page = () => scanPage(pageBytes(report, [{ enquiryId: 1 }]), plan)
       const stage = async () => {
         await mkdir(at('spool/segment-0.ndjson'), { recursive: true })

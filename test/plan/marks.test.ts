@@ -1,7 +1,7 @@
 /** Which marks a report has (product contract §3). */
 import { expect, it } from 'vitest'
 import { reports } from '../../schema/index.ts'
-import { markNamesOf, READ_UP_TO } from '../../src/plan/marks.ts'
+import { markNamesOf, WINDOW_MARKS } from '../../src/plan/marks.ts'
 
 it('every windowed report has `modified_since`, events a second one, an audit trail `since`', () => {
   const audit = ['since']
@@ -20,6 +20,6 @@ it('every windowed report has `modified_since`, events a second one, an audit tr
 
 it('just one mark of a report says up to where it was read', () => {
   for (const report of reports) {
-    expect(markNamesOf(report).filter((mark) => READ_UP_TO.some((each) => each === mark))).toHaveLength(1)
+    expect(markNamesOf(report).filter((mark) => WINDOW_MARKS.some((each) => each === mark))).toHaveLength(1)
   }
 })

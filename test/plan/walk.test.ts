@@ -123,9 +123,9 @@ describe('a walk', () => {
     state.saw({ pageNumber: 1, rowCount: 2, keys: [1, 2] })
     state.saw({ pageNumber: 3, rowCount: 1, keys: [5] })
     state.saw({ pageNumber: 2, rowCount: 2, keys: [2, 4] })
-    expect([state.latestNewRows, state.repeats, state.lastRows, state.firstRows]).toEqual([1, 1, 1, 2])
+    expect([state.latestNewRows, state.repeats, state.lastPageRows, state.firstPageRows]).toEqual([1, 1, 1, 2])
     state.saw({ pageNumber: 4, rowCount: 0, keys: [] })
-    expect([state.latestNewRows, state.lastRows]).toEqual([0, 0])
+    expect([state.latestNewRows, state.lastPageRows]).toEqual([0, 0])
   })
 
   it('agrees with another that brought the same keys, in any order and cut in any way, and with no other', () => {

@@ -5,7 +5,7 @@ import { MalformedJson } from '../../src/staging/jsonBytes.ts'
 import { scanPage } from '../../src/staging/scanPage.ts'
 import { scanInSlices } from '../../src/staging/scanPage.ts'
 
-const planWith = (catalog: ObjectCatalog) => ({ answer: 'array', key: ['id'], catalog, numberMark: '~' }) as const
+const planWith = (catalog: ObjectCatalog) => ({ answer: 'array', key: ['id'], catalog, numberPrefix: '~' }) as const
 const pageFrom = (first: number, field: string) =>
   Buffer.from(
     JSON.stringify(Array.from({ length: 200 }, (_, n) => ({ id: first + n, [field]: 'x'.repeat(5_000), n: 1.5 }))),

@@ -17,7 +17,7 @@ export interface ScanGiven extends Partial<ScanPlan> {
 export function scan(page: string | Buffer, { collections = [], ...given }: ScanGiven = {}): Scanned {
   const catalog = given.catalog ?? new ObjectCatalog(collections)
   const bytes = typeof page === 'string' ? Buffer.from(page) : Buffer.from(page)
-  const scanned = scanPage(bytes, { answer: 'array', key: ['id'], numberMark: MARK, ...given, catalog })
+  const scanned = scanPage(bytes, { answer: 'array', key: ['id'], numberPrefix: MARK, ...given, catalog })
   return { ...scanned, catalog }
 }
 

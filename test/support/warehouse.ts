@@ -106,7 +106,7 @@ export async function segmentOf(
 ): Promise<Segment | undefined> {
   spools += 1
   const spool = new Spool(join(folder, `spool-${spools}`), catalog, { loadRowsMax: 1e6, loadBytesMax: 1e9 })
-  const plan = { answer: report.answer, key: wireKey(report), catalog, numberMark: warehouse.numberMark }
+  const plan = { answer: report.answer, key: wireKey(report), catalog, numberPrefix: warehouse.numberPrefix }
   for (const { rows, observedAt = NOON, askedAt, asked = askedFor(report) } of pages) {
     const observed = typeof observedAt === 'string' ? at(observedAt) : observedAt
     const times = { observedAt: observed, askedAt: askedAt ?? observed }

@@ -351,7 +351,7 @@ async function begunWindow({ warehouse, config }: OpenTide, report: ReportName):
   const window = { ...range, scope, number: 1, plannedRows: undefined, plannedRequests: 1 }
   await warehouse.backfills.begin({ backfillId: ID, report, ...range }, [window], range.until)
   const fence = await warehouse.takeFence({ report, kind: 'backfill', holder: ID })
-  const { numberMark } = warehouse
+  const { numberPrefix } = warehouse
   const question = settingsHash(config, report)
-  return { backfillId: ID, report, scope, number: 1, ...range, fence, question, numberMark, profile: UNKNOWN_PAGING }
+  return { backfillId: ID, report, scope, number: 1, ...range, fence, question, numberPrefix, profile: UNKNOWN_PAGING }
 }

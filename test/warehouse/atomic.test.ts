@@ -9,7 +9,7 @@ import { enquiries } from '../../schema/reports/enquiries.ts'
 import { events } from '../../schema/reports/events.ts'
 import type { Declaration } from '../../schema/index.ts'
 import { plusMs } from '../../src/instant.ts'
-import { readNumberMark } from '../../src/warehouse/books/numberMark.ts'
+import { readNumberPrefix } from '../../src/warehouse/books/numberPrefix.ts'
 import { migrate } from '../../src/warehouse/books/layout.ts'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
 import type { Sql } from '../../src/warehouse/database/sql.ts'
@@ -91,9 +91,9 @@ async function aBench(): Promise<Bench> {
   const database = await Database.open(':memory:', { memory: '512MB', threads: 1 })
   const mark = await database.transaction(async (sql) => {
     await migrate(sql, ':memory:')
-    return readNumberMark(sql)
+    return readNumberPrefix(sql)
   })
-  const warehouse = { numberMark: mark } as OpenWarehouse['warehouse']
+  const warehouse = { numberPrefix: mark } as OpenWarehouse['warehouse']
   return {
     database,
     opened: {
@@ -214,7 +214,7 @@ describe.each(CASES)('a load of $what', ({ report, before, rows, more, held }) =
   }
   const attempt = async (stopAt: number, input: LoadInput) => {
     const stopping = new Stopping(bench.database, stopAt)
-    const place = { numberMark: bench.opened.warehouse.numberMark, fences: new Fences() }
+    const place = { numberPrefix: bench.opened.warehouse.numberPrefix, fences: new Fences() }
     const outcome = await load({ ...place, database: stopping.asDatabase() }, input).catch((error: unknown) => error)
     return { outcome, statements: stopping.statements }
   }
@@ -309,7 +309,7 @@ describe('a load that fails inside DuckDB', () => {
 async function loadRow({ opened }: Bench, database: Database, row: object) {
   const segment = await segmentOf(opened, enquiries, [{ rows: [row], observedAt: NOON }])
   const input = { kind: 'changes', report: enquiries, runId: 'run', now: NOON, segment, closes: [] } as const
-  return load({ database, numberMark: opened.warehouse.numberMark, fences: new Fences() }, input)
+  return load({ database, numberPrefix: opened.warehouse.numberPrefix, fences: new Fences() }, input)
 }
 
 describe('a load whose columns another loader changes before it commits', () => {

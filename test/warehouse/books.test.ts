@@ -90,11 +90,11 @@ describe('a mark', () => {
       ['aggregate_record_modified', earliest(value, NOON)],
     ]
     await own.warehouse.load({ kind: 'changes', report: events, runId: 'r', now: NOON, closes: [closing('', marks)] })
-    const { numberMark } = own.warehouse
+    const { numberPrefix } = own.warehouse
     await own.warehouse.close()
     await using again = await openAt(own.path)
     expect(await markOf({ warehouse: again }, 'events')).toBe(value)
-    expect(again.numberMark).toBe(numberMark)
+    expect(again.numberPrefix).toBe(numberPrefix)
     expect(await again.rows('SELECT mark FROM tidemark.marks ORDER BY 1')).toEqual([
       { mark: 'aggregate_record_modified' },
       { mark: 'modified_since' },
@@ -103,8 +103,8 @@ describe('a mark', () => {
 
   it('of numbers differs from warehouse to warehouse, so that no service can send it', async () => {
     await using other = await aWarehouse({ ownIdentity: true })
-    expect(other.warehouse.numberMark).not.toBe(opened.warehouse.numberMark)
-    expect(other.warehouse.numberMark).toMatch(/^~[0-9a-f]{32}~$/)
+    expect(other.warehouse.numberPrefix).not.toBe(opened.warehouse.numberPrefix)
+    expect(other.warehouse.numberPrefix).toMatch(/^~[0-9a-f]{32}~$/)
   })
 })
 

@@ -33,7 +33,7 @@ it('a page that is read while a load stages its rows changes nothing of how they
   const catalog = catalogOf(events)
   const pages = [{ rows: rowWith('1e3'), observedAt: '2026-03-01T13:00:00Z' }]
   const segment = await segmentOf(opened, events, pages, catalog)
-  const plan = { answer: events.answer, key: wireKey(events), catalog, numberMark: warehouse.numberMark }
+  const plan = { answer: events.answer, key: wireKey(events), catalog, numberPrefix: warehouse.numberPrefix }
   meanwhile = () => void scanPage(pageBytes(events, rowWith('99999999999999999.123456789')), plan)
   await warehouse.load({ kind: 'changes', report: events, runId: 'run-2', now: NOON, closes: [], segment })
   expect(await texts(opened, 'main.events', { columns: ['exact_rate', '_extra'] })).toEqual([

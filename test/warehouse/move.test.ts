@@ -29,12 +29,12 @@ async function twoFiles(): Promise<TwoFiles> {
   await using source = await Warehouse.open({ path: from, memory })
   await source.rows(`INSERT INTO main.events BY NAME SELECT range AS event_id, false AS is_deleted FROM range(100)`)
   await source.rows(`INSERT INTO main.budgets BY NAME SELECT 1 AS budget_id, false AS is_deleted`)
-  const { numberMark } = source
+  const { numberPrefix } = source
   return {
     folder: folder.path,
     to,
     attempt: async ({ onOpen, onTable, ...options } = {}) => {
-      await using target = await Warehouse.open({ path: to, memory, movedFrom: numberMark, ...options })
+      await using target = await Warehouse.open({ path: to, memory, movedFrom: numberPrefix, ...options })
       onOpen?.(target)
       await target.rows(`ATTACH '${from}' AS moved (READ_ONLY)`)
       const moved = await target.move(({ table }) => onTable?.(table))

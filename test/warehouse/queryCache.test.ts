@@ -14,16 +14,16 @@ const MARKS = 'SELECT name, value FROM tidemark.marks ORDER BY name'
 interface Trouble {
   /** Fails this statement after DuckDB has executed it, so that only its result is lost. */
   readonly loses?: string
-  readonly shared?: string
+  readonly lakeName?: string
 }
 
-async function someBooks({ loses, shared }: Trouble = {}): Promise<Books> {
+async function someBooks({ loses, lakeName }: Trouble = {}): Promise<Books> {
   const statements: string[] = []
   let isTroubled = false
   const database = await Database.open(':memory:', {
     memory: '128MB',
     threads: 1,
-    ...(shared === undefined ? {} : { shared }),
+    ...(lakeName === undefined ? {} : { lakeName }),
     around: async (sql, run) => {
       statements.push(sql)
       const result = await run()
@@ -144,7 +144,7 @@ describe('a result that is kept in memory', () => {
   })
 
   it('is not kept in a database that other processes write too', async () => {
-    await using books = await someBooks({ shared: 'a lake' })
+    await using books = await someBooks({ lakeName: 'a lake' })
     await books.marks()
     await books.marks()
     expect(reads(books)).toBe(2)

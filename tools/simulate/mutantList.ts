@@ -81,7 +81,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'the total is ignored',
     file: 'src/plan/judge.ts',
     from: '({ profile, walk }) => walk.meetsTotal && !walk.endsFull(profile) &&',
-    to: '({ settings, walk }) => walk.firstRows < settings.pageSize &&',
+    to: '({ settings, walk }) => walk.firstPageRows < settings.pageSize &&',
   },
   {
     name: 'one walk is proof enough',
@@ -235,8 +235,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a currency begins at the mark of another one',
     needs: 'questionChanged',
     file: 'src/warehouse/books/windows.ts',
-    from: 'WHERE ${isHere} AND ${IS_READ_UP_TO}',
-    to: "WHERE report = ${text(report)} AND (scope = ${text(scope)} OR scope <> '') AND ${IS_READ_UP_TO}",
+    from: 'WHERE ${isHere} AND ${IS_WINDOW_MARK}',
+    to: "WHERE report = ${text(report)} AND (scope = ${text(scope)} OR scope <> '') AND ${IS_WINDOW_MARK}",
   },
   {
     name: 'a backfill records windows as done that it did not load',

@@ -5,7 +5,7 @@ import type { Override } from '../../config/environment.ts'
 import { asSyncError, attempt, SyncError } from '../../errors.ts'
 import { findWorker } from '../../operations/findWorker.ts'
 import { onAbort } from '../../signals.ts'
-import { readNumberMark } from '../../warehouse/books/numberMark.ts'
+import { readNumberPrefix } from '../../warehouse/books/numberPrefix.ts'
 import { knownLayout, LAYOUT } from '../../warehouse/books/layout.ts'
 import { checkEmpty, type LakePlace, lakeName } from '../../warehouse/database/lake.ts'
 import { onlyRow, text } from '../../warehouse/database/sql.ts'
@@ -95,7 +95,7 @@ async function sourceOf(from: Config) {
     })
   const snapshot = from.lake === undefined ? '0' : '(SELECT max(snapshot_id) FROM lake.snapshots())'
   const last = await onlyRow<{ load: number; snapshot: number }>(database, `${LAST_LOAD}, ${snapshot} AS snapshot`)
-  return { from, movedFrom: await readNumberMark(database), ...last, state: await stateOf(database) }
+  return { from, movedFrom: await readNumberPrefix(database), ...last, state: await stateOf(database) }
 }
 
 const LAST_LOAD = 'SELECT (SELECT coalesce(max(load_id), 0) FROM tidemark.loads) AS load'
@@ -109,7 +109,7 @@ async function isMoved({ from, movedFrom, state, load }: Source, target: Config)
   }
   await using database = opened
   // The read fails if another program created the file.
-  if ((await readNumberMark(database).catch(() => undefined)) !== movedFrom) return false
+  if ((await readNumberPrefix(database).catch(() => undefined)) !== movedFrom) return false
   // The read fails if an older Tidemark created the tables.
   if ((await stateOf(database).catch(() => undefined)) === state) return true
   const { load: own } = await onlyRow<{ load: number }>(database, LAST_LOAD)

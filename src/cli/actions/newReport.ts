@@ -59,7 +59,7 @@ function parsePage(read: string, catalog: ObjectCatalog): Pick<SeenReport, 'answ
   const total = counts.find((name) => /^(?!.*page).*(total|count|found)/i.test(name)) ?? PAGES.total
   const pages = { ...PAGES, items, total }
   const answer = Array.isArray(parsed) ? 'array' : 'envelope'
-  const [rejected] = scanPage(Buffer.from(text), { answer, key: [], catalog, numberMark: '', pages }).rejected
+  const [rejected] = scanPage(Buffer.from(text), { answer, key: [], catalog, numberPrefix: '', pages }).rejected
   if (rejected) throw invalid(`row ${rejected.row + 1}: ${rejected.reason}`)
   return { answer, pages, rows }
 }

@@ -179,9 +179,9 @@ async function windowRequest(
   if (fence === undefined)
     throw new SyncError('FENCED', `${report}: the backfill has no epoch`, { cure: 'Start it again.' })
   const profile = await warehouse.books.pagingProfile({ report, pageSize: settings.reports[report].pageSize })
-  const { numberMark } = warehouse
+  const { numberPrefix } = warehouse
   const question = settingsHash(settings, report)
-  return { backfillId, report, scope, number, since, until, fence, question, numberMark, profile }
+  return { backfillId, report, scope, number, since, until, fence, question, numberPrefix, profile }
 }
 
 async function throwIfPaused(context: SyncContext, report: ReportName): Promise<void> {

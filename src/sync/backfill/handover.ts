@@ -33,7 +33,7 @@ export interface WindowRequest {
   /** Hash of the settings that affect requests. A worker with other settings refuses the job. */
   readonly question: string
   /** Long numbers are staged as strings with this prefix. Each warehouse has its own prefix. */
-  readonly numberMark: string
+  readonly numberPrefix: string
   readonly profile: PagingProfile
 }
 
@@ -76,7 +76,7 @@ export async function pullWindow(given: PullContext, ask: WindowRequest): Promis
   const directory = `pulled-${ask.backfillId}-${ask.number}-${randomUUID()}`
   const folder = join(settings.staging, directory)
   const loads: PulledLoad[] = []
-  const warehouse = { numberMark: ask.numberMark, load: (input: LoadInput) => moveLoad(input, folder, loads) }
+  const warehouse = { numberPrefix: ask.numberPrefix, load: (input: LoadInput) => moveLoad(input, folder, loads) }
   const context: WalkContext = { ...given, warehouse, fence: ask.fence, priority: 'behind' }
   try {
     const declaration = reportOf(report)
@@ -148,10 +148,10 @@ export async function readPulled(staging: string, directory: string): Promise<Pu
 /** Loads the window and always removes its files. Throws STAGED_MISSING, FENCED and errors of the load. */
 export async function loadPulled(context: SyncContext, pulled: PulledWindow): Promise<void> {
   const { settings, warehouse, client, clock, signal } = context
-  const { report, numberMark, question } = pulled.ask
+  const { report, numberPrefix, question } = pulled.ask
   const folder = join(settings.staging, basename(pulled.directory))
   try {
-    if (numberMark !== warehouse.numberMark) throw stagedMissing('it was pulled for another warehouse')
+    if (numberPrefix !== warehouse.numberPrefix) throw stagedMissing('it was pulled for another warehouse')
     if (question !== settingsHash(settings, report)) throw stagedMissing('it was pulled with another configuration')
     const inputs = loadsOf(context, pulled, folder)
     for (const { segment } of inputs) if (segment !== undefined) await checkSegment(segment)

@@ -54,7 +54,7 @@ export class PageSource {
     const key = wireKey(report)
     const { answer, pages, deletedFlag } = report
     this.#context = context
-    this.#scan = { answer, pages, key, deletedFlag, catalog, numberMark: context.warehouse.numberMark }
+    this.#scan = { answer, pages, key, deletedFlag, catalog, numberPrefix: context.warehouse.numberPrefix }
     this.#privatePages = privatePagesOf(context.settings, report)
     this.keyed = key.length > 0
     this.report = report

@@ -92,7 +92,7 @@ class SliceReading {
   static async begin(source: SliceSource, slice: Slice): Promise<SliceReading> {
     await source.rows?.begin?.()
     const walk = new PageWalk(source, slice.span)
-    return new SliceReading(source, slice, { walk, first: await walk.page(1) })
+    return new SliceReading(source, slice, { walk, first: await walk.readPage(1) })
   }
 
   constructor(source: SliceSource, slice: Slice, { walk, first }: BegunWalk) {
@@ -121,7 +121,7 @@ class SliceReading {
   async read(order: PageOrder): Promise<void> {
     const walk = this.#walk
     if (order === 'page 2') {
-      this.firstPages.push(await walk.page(2))
+      this.firstPages.push(await walk.readPage(2))
       this.progress = { ...this.progress, readUpTo: 'page 2' }
     } else if (order === 'last page to first') {
       await this.#walkBack()
@@ -130,7 +130,7 @@ class SliceReading {
       await this.drop()
       for (const page of this.firstPages) await this.source.rows?.add(page)
       this.#isInMemory = false
-      await (order === 'to the end' ? walk.toTheEnd(3) : walk.pagesOfTotal(order === 'until a row moves'))
+      await (order === 'to the end' ? walk.readToTheEnd(3) : walk.readPagesOfTotal(order === 'until a row moves'))
       this.progress = { ...this.progress, readUpTo: 'the end' }
     }
   }
@@ -140,7 +140,7 @@ class SliceReading {
     const { source, slice, progress } = this
     const walk = new PageWalk(source, slice.span, rowsAsked)
     const isLarger = rowsAsked > source.settings.pageSize
-    const first = await (isLarger ? walk.page(1).catch(undefinedIfRefused) : walk.page(1))
+    const first = await (isLarger ? walk.readPage(1).catch(undefinedIfRefused) : walk.readPage(1))
     if (first === undefined) {
       this.progress = { ...progress, readUpTo: 'the end', isLargePageRefused: true }
       return
@@ -151,7 +151,7 @@ class SliceReading {
     this.progress = this.#begun({ walk, first })
     if (attempt === 1) return
     await source.rows?.add(first)
-    await walk.toTheEnd(2)
+    await walk.readToTheEnd(2)
     this.progress = { ...this.progress, readUpTo: 'the end', attempt, previous: progress.walk }
   }
 
@@ -159,14 +159,14 @@ class SliceReading {
     this.progress = { ...this.progress, probes: { ...this.progress.probes, ...(await this.#resultOf(what)) } }
   }
 
-  #begun({ walk: { walk }, first }: BegunWalk): SliceProgress {
+  #begun({ walk: { seen }, first }: BegunWalk): SliceProgress {
     const { pages, policy, settings } = this.source
-    const page = { rows: walk.firstRows, rowsSent: first.page.rowCount, rowsAsked: settings.pageSize }
+    const page = { rows: seen.firstPageRows, rowsSent: first.page.rowCount, rowsAsked: settings.pageSize }
     const page1Complete = completenessOfPage1(pages.profile, page, policy.checksProfile)
     return {
       readUpTo: 'page 1',
       attempt: 1,
-      walk,
+      walk: seen,
       page1Complete,
       firstNumberRequested: first.requestedNumber,
       probes: {},
@@ -181,8 +181,8 @@ class SliceReading {
       walk.record(last.page)
       await source.rows?.add(last.page)
     }
-    await walk.back(last.isComplete ? last.number - 1 : last.number)
-    this.progress = { ...this.progress, backwardWalk: walk.walk }
+    await walk.readBackwards(last.isComplete ? last.number - 1 : last.number)
+    this.progress = { ...this.progress, backwardWalk: walk.seen }
   }
 
   async #resultOf(what: ProbeName): Promise<ProbeResults> {
@@ -193,11 +193,11 @@ class SliceReading {
     switch (what) {
       case 'first number':
         this.#learnNumber(await probeFirstNumber(source, slice.span, first))
-        return { firstNumber: 'asked' }
+        return { firstNumber: 'requested' }
       case 'page 0': {
         const number = await probePageZero(source, slice.span, progress.walk)
         this.#learnNumber(number)
-        return { pageZero: number === undefined ? 'unclear' : 'asked' }
+        return { pageZero: number === undefined ? 'unclear' : 'requested' }
       }
       case 'last page': {
         const lastPage = await probeLastPage(probed, this.#walk)

@@ -7,7 +7,7 @@ import { KeySet } from '../../plan/keySet.ts'
 import type { Span } from '../../plan/spans.ts'
 import { WALK_POLICIES } from '../../plan/slice.ts'
 import { CLOCK_GRAIN_MS, type Window } from '../../plan/window.ts'
-import type { SpoolPoint } from '../../staging/spool.ts'
+import type { SpoolPosition } from '../../staging/spool.ts'
 import type { ClosedWindow } from '../../warehouse/books/windows.ts'
 import type { RowKey } from '../../staging/scanPage.ts'
 import type { SyncContext, WalkContext } from '../context.ts'
@@ -136,11 +136,11 @@ export class Reading implements AsyncDisposable {
   }
 
   #sink(): RowSink {
-    let point: SpoolPoint | undefined
+    let position: SpoolPosition | undefined
     return {
-      begin: async () => void (point = await this.intake.point()),
+      begin: async () => void (position = await this.intake.position()),
       add: (fetched) => this.#add(fetched),
-      drop: async () => point && this.intake.takeBack(point),
+      drop: async () => position && this.intake.rewindTo(position),
     }
   }
 

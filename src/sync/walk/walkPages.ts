@@ -35,7 +35,7 @@ export const keylessOf = ({ rejected }: ScannedPage): string[] =>
   rejected.filter(({ key }) => key === undefined).map(({ text }) => text)
 
 export class PageWalk {
-  readonly walk: Walk
+  readonly seen: Walk
   lastWithRows: FetchedPage | undefined
   readonly #source: SliceSource
   readonly #question: Question
@@ -46,17 +46,17 @@ export class PageWalk {
     const { keyed, pageSize } = source.settings
     this.#source = source
     this.#question = questionFor(source, span)
-    this.walk = new Walk({ keyed, rowsAsked, usualPageSize: pageSize })
+    this.seen = new Walk({ keyed, rowsAsked, usualPageSize: pageSize })
   }
 
   peek(number: number): Promise<FetchedPage> {
-    return this.#source.pages.read(this.#question, number, this.walk.rowsAsked)
+    return this.#source.pages.read(this.#question, number, this.seen.rowsAsked)
   }
 
   /** Reads a page and adds it to the walk. A refused page after page 1 counts as empty. */
-  async page(number: number): Promise<FetchedPage> {
+  async readPage(number: number): Promise<FetchedPage> {
     const { pages } = this.#source
-    const size = this.walk.rowsAsked
+    const size = this.seen.rowsAsked
     const fetched = await (number === 1
       ? pages.readFirst(this.#question, size)
       : pages.readLaterPage(this.#question, number, size))
@@ -68,33 +68,33 @@ export class PageWalk {
     const { page, number, refusal } = fetched
     this.#isRepeat = isRepeat
     const { rowCount, keys, envelope } = page
-    this.walk.saw({ ...envelope, pageNumber: number, rowCount, keys, keyless: keylessOf(page), isRepeat, refusal })
+    this.seen.saw({ ...envelope, pageNumber: number, rowCount, keys, keyless: keylessOf(page), isRepeat, refusal })
     if (number > (this.#last?.number ?? 0)) this.#last = fetched
     if (rowCount > 0 && number > (this.lastWithRows?.number ?? 0)) this.lastWithRows = fetched
   }
 
-  async pagesOfTotal(untilMoved: boolean): Promise<void> {
-    const { walk } = this
-    const last = walk.lastPageByTotal
-    const goesOn = () => !untilMoved || !walk.hasMoved
+  async readPagesOfTotal(untilMoved: boolean): Promise<void> {
+    const { seen } = this
+    const last = seen.lastPageByTotal
+    const goesOn = () => !untilMoved || !seen.hasMoved
     // Reads pages from both ends in turn, so that a row that moves to either end soon appears twice.
     const fromBothEnds = (n: number): number => (n % 2 === 0 ? n / 2 + 2 : last - (n - 1) / 2)
     const numbers = Array.from({ length: last - 1 }, (_, n) => (untilMoved ? fromBothEnds(n) : n + 2))
     await this.#readAtOnce(numbers, goesOn)
-    if (goesOn() && (!walk.meetsTotal || walk.endsFull(this.#source.pages.profile))) await this.toTheEnd(last + 1)
+    if (goesOn() && (!seen.meetsTotal || seen.endsFull(this.#source.pages.profile))) await this.readToTheEnd(last + 1)
   }
 
   /** Reads page `from` and all pages before it. Stops after a repeated row, since rows have moved. */
-  async back(from: number): Promise<void> {
+  async readBackwards(from: number): Promise<void> {
     await this.#readAtOnce(
       Array.from({ length: from }, (_, n) => from - n),
-      () => this.walk.repeats === 0,
+      () => this.seen.repeats === 0,
     )
   }
 
-  async toTheEnd(from: number): Promise<void> {
-    for (let number = from; !this.walk.isAtEnd(this.#source.pages.profile); number += 1) {
-      const fetched = await this.page(number)
+  async readToTheEnd(from: number): Promise<void> {
+    for (let number = from; !this.seen.isAtEnd(this.#source.pages.profile); number += 1) {
+      const fetched = await this.readPage(number)
       if (!this.#isRepeat) await this.#source.rows?.add(fetched)
     }
   }
@@ -103,7 +103,7 @@ export class PageWalk {
     const { concurrency, rows } = this.#source
     return eachConcurrently(numbers, concurrency, async (number) => {
       if (!goesOn()) return
-      const fetched = await this.page(number)
+      const fetched = await this.readPage(number)
       await rows?.add(fetched)
     })
   }
@@ -114,7 +114,7 @@ export class PageWalk {
   #repeatsLast({ number, page }: FetchedPage): boolean {
     const last = this.#last
     if (last === undefined || number !== last.number + 1 || page.rowCount === 0) return false
-    const isOneRow = page.rowCount === 1 && this.walk.firstRows === 1 && page.keys.length === 1
+    const isOneRow = page.rowCount === 1 && this.seen.firstPageRows === 1 && page.keys.length === 1
     if (page.rowCount !== last.page.rowCount || isOneRow) return false
     return hasSameRows(page, last.page, this.#source.settings.keyed)
   }
@@ -123,11 +123,11 @@ export class PageWalk {
    * Returns whether a page that looks like the page before is another page. Audit entries without keys can look alike.
    */
   async #isOtherPage({ page }: FetchedPage): Promise<boolean> {
-    const { walk } = this
+    const { seen } = this
     const { pages, settings } = this.#source
-    if (settings.keyed || walk.rows + page.rowCount > (walk.totalCount ?? 0)) return false
+    if (settings.keyed || seen.rows + page.rowCount > (seen.totalCount ?? 0)) return false
     if (pages.profile.afterLastPage === undefined) {
-      const { rowCount } = (await this.peek(walk.lastPageByTotal + 1)).page
+      const { rowCount } = (await this.peek(seen.lastPageByTotal + 1)).page
       pages.profile = { ...pages.profile, afterLastPage: rowCount === 0 ? 'nothing' : 'rows' }
     }
     return pages.profile.afterLastPage === 'nothing'

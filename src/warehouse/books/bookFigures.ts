@@ -1,7 +1,7 @@
 /** Reads marks and counts of each report for metrics, notices and `tidemark.freshness`. */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
-import { READ_UP_TO } from '../../plan/marks.ts'
+import { WINDOW_MARKS } from '../../plan/marks.ts'
 import { type Sql, type WithNulls, withoutNulls, text } from '../database/sql.ts'
 
 /** The advice to raise `overlap` depends on the late rows of this many days. */
@@ -11,14 +11,14 @@ export const LATE_DAYS = 30
 export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR list_contains(s.scopes, ${scope}))`
 
 /** SQL that selects the marks `m` up to which all rows were read. A report also has marks of other kinds. */
-export const IS_READ_UP_TO = `m.mark IN (${READ_UP_TO.map(text).join(', ')})`
+export const IS_WINDOW_MARK = `m.mark IN (${WINDOW_MARKS.map(text).join(', ')})`
 
 /** SQL for each report's mark: the oldest of its currencies (NULL if one is unread), or the newest audit trail's. */
 export const REPORT_MARKS = `
   SELECT m.report, CASE WHEN bool_or(m.mark = 'since') THEN max(m.value)
     WHEN count(*) >= coalesce(any_value(len(s.scopes)), 0) THEN min(m.value) END AS mark
   FROM tidemark.marks m JOIN tidemark.report_states s USING (report)
-  WHERE ${IS_READ_UP_TO} AND ${isConfigured('m.scope')} GROUP BY m.report`
+  WHERE ${IS_WINDOW_MARK} AND ${isConfigured('m.scope')} GROUP BY m.report`
 
 export const REJECTED = `
   SELECT report, count(*) FILTER (dismissed_at IS NULL) AS rejected, count(dismissed_at) AS dismissed
@@ -48,7 +48,7 @@ export interface BookFigures {
   readonly lateRows: number
   readonly largestLatenessMs: number | undefined
   /** The message of MASS_DELETE_STOPPED, if deletions were stopped. */
-  readonly brake: string | undefined
+  readonly brakeMessage: string | undefined
 }
 
 const LATE_NOTICE_HOURS = 24
@@ -56,14 +56,14 @@ const LATE_NOTICE_HOURS = 24
 const FIGURES = `
   SELECT s.report, epoch_us(m.mark) AS mark, epoch_us(r.success) AS "lastSuccess", coalesce(j.rejected, 0) AS rejected, coalesce(f.misfits, 0) AS misfits,
     s.paused_reason IS NOT NULL AS "isPaused", s.paused_code AS "pausedCode", s.paused_reason AS "pausedReason",
-    coalesce(w.late_rows, 0) AS "lateRows", epoch_ms(w.largest_lateness) AS "largestLatenessMs", k.brake
+    coalesce(w.late_rows, 0) AS "lateRows", epoch_ms(w.largest_lateness) AS "largestLatenessMs", k.message AS "brakeMessage"
   FROM tidemark.report_states s
   LEFT JOIN (${REPORT_MARKS}) m USING (report)
   ${joinPerReport('r', 'max(ended_at) AS success', "runs WHERE state = 'done'")}
   LEFT JOIN (${REJECTED}) j USING (report)
   LEFT JOIN (${MISFITS}) f USING (report)
   ${joinLateRows('w', LATE_NOTICE_HOURS)}
-  ${joinPerReport('k', 'max(stopped) AS brake', 'countings WHERE failures = 0')}`
+  ${joinPerReport('k', 'max(stopped) AS message', 'countings WHERE failures = 0')}`
 
 export async function bookFigures(database: Pick<Sql, 'rows'>): Promise<BookFigures[]> {
   return (await database.rows<WithNulls<BookFigures>>(FIGURES)).map(withoutNulls)

@@ -14,11 +14,12 @@ export interface CoveredPlace {
   readonly scope: string
 }
 
-const placeSql = ({ report, scope }: CoveredPlace): string => `report = ${text(report)} AND scope = ${text(scope)}`
+const placeCondition = ({ report, scope }: CoveredPlace): string =>
+  `report = ${text(report)} AND scope = ${text(scope)}`
 
 export async function coverageOf(sql: Sql, place: CoveredPlace): Promise<Coverage | undefined> {
   const [row] = await sql.cachedRows<{ asked: string; until: Instant | null; because: string | null }>(`
-    SELECT asked::VARCHAR AS asked, epoch_us(refill_until) AS until, because FROM tidemark.coverage WHERE ${placeSql(place)}`)
+    SELECT asked::VARCHAR AS asked, epoch_us(refill_until) AS until, because FROM tidemark.coverage WHERE ${placeCondition(place)}`)
   if (row === undefined) return undefined
   const settings = JSON.parse(row.asked) as ReadSettings
   return { settings, refillUntil: row.until ?? undefined, because: parseChanges(row.because) }
@@ -41,7 +42,7 @@ export async function recordCoverage(sql: Sql, place: CoveredPlace, coverage: Co
   if (changed) await restartFeed(sql, report, 'stored values became private')
   const values = [place.report, place.scope, JSON.stringify(settings)].map(text).join(', ')
   await sql.run(`
-    DELETE FROM tidemark.coverage WHERE ${placeSql(place)};
+    DELETE FROM tidemark.coverage WHERE ${placeCondition(place)};
     INSERT INTO tidemark.coverage VALUES (${values}, ${orNull(refillUntil, time)}, ${orNull(reason, text)})`)
 }
 
@@ -61,11 +62,11 @@ export async function cover(
 ): Promise<void> {
   const rows = await sql.cachedRows<WithNulls<CoveredSpan>>(`
     SELECT report, scope, epoch_us(since) AS since, epoch_us(until) AS until FROM tidemark.covered ORDER BY since NULLS FIRST`)
-  const stored = Map.groupBy(rows.map(withoutNulls<CoveredSpan>), placeSql)
+  const stored = Map.groupBy(rows.map(withoutNulls<CoveredSpan>), placeCondition)
   const read = windows.flatMap(({ report, ...window }) =>
     report.perRecord === undefined ? [{ ...window, report: report.name }] : [],
   )
-  const changed = [...Map.groupBy(read, placeSql)].flatMap(([place, more]) => {
+  const changed = [...Map.groupBy(read, placeCondition)].flatMap(([place, more]) => {
     const before = stored.get(place) ?? []
     const after = merged([...before, ...more])
     const names = more.slice(0, 1).flatMap(({ report, scope }) => [text(report), text(scope)])

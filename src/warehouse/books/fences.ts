@@ -86,24 +86,24 @@ export class Fences {
 
 const placeOf = ({ report, kind }: FencePlace): string => `${kind} ${report}`
 
-const placeSql = ({ report, kind }: FencePlace): string => `report = ${text(report)} AND kind = ${text(kind)}`
+const placeCondition = ({ report, kind }: FencePlace): string => `report = ${text(report)} AND kind = ${text(kind)}`
 
 async function readNewest(sql: Sql, place: FencePlace): Promise<FenceRecord | undefined> {
   const [stored] = await sql.cachedRows<FenceRecord>(`
-    SELECT epoch, holder FROM tidemark.fences WHERE ${placeSql(place)} ORDER BY epoch DESC LIMIT 1`)
+    SELECT epoch, holder FROM tidemark.fences WHERE ${placeCondition(place)} ORDER BY epoch DESC LIMIT 1`)
   return stored
 }
 
 async function write(sql: Sql, { epoch, holder, ...place }: FencePlace & FenceRecord): Promise<void> {
   await sql.run(`
-    DELETE FROM tidemark.fences WHERE ${placeSql(place)};
+    DELETE FROM tidemark.fences WHERE ${placeCondition(place)};
     INSERT INTO tidemark.fences VALUES (${text(place.report)}, ${text(place.kind)}, ${epoch}, ${text(holder)}, now())`)
 }
 
 async function advance(sql: Sql, place: FencePlace, { epoch, holder }: FenceRecord): Promise<boolean> {
   const updated = await onlyRow<{ Count: number }>(
     sql,
-    `UPDATE tidemark.fences SET epoch = ${epoch}, holder = ${text(holder)}, taken_at = now() WHERE ${placeSql(place)} AND epoch < ${epoch}`,
+    `UPDATE tidemark.fences SET epoch = ${epoch}, holder = ${text(holder)}, taken_at = now() WHERE ${placeCondition(place)} AND epoch < ${epoch}`,
   )
   return updated.Count === 1
 }

@@ -4,7 +4,7 @@ import type { Instant } from '../../instant.ts'
 import type { LastWindow } from '../../plan/lateness.ts'
 import type { MarkName } from '../../plan/marks.ts'
 import { onlyRow, orNull, type Sql, text, time } from '../database/sql.ts'
-import { IS_READ_UP_TO } from './bookFigures.ts'
+import { IS_WINDOW_MARK } from './bookFigures.ts'
 import { cover } from './coverage.ts'
 
 /** A window that was read completely, and the marks that it sets. */
@@ -24,7 +24,7 @@ export async function lastWindowOf(sql: Sql, report: string, scope: string): Pro
   const isHere = `report = ${text(report)} AND scope = ${text(scope)}`
   const [row] = await sql.cachedRows<{ mark: Instant; loadId: number; updatedAt: Instant }>(`
     SELECT epoch_us(value) AS mark, load_id AS "loadId", epoch_us(updated_at) AS "updatedAt"
-    FROM tidemark.marks m WHERE ${isHere} AND ${IS_READ_UP_TO}`)
+    FROM tidemark.marks m WHERE ${isHere} AND ${IS_WINDOW_MARK}`)
   const ofLoad = `load_id = ${row?.loadId ?? 0}`
   // One query for all three values would take twice as long.
   const [load] = await sql.cachedRows<{ until: Instant | null; begunAt: Instant | null }>(`

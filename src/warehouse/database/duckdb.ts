@@ -28,8 +28,8 @@ import { takeLakeLock } from './lakeLock.ts'
 
 export interface DatabaseOptions extends FileOptions {
   readonly around?: AroundStatement | undefined
-  /** The database's name in messages. Set if other processes write too. */
-  readonly shared?: string
+  /** The name of a lake in messages. Undefined for a file, which no other process writes. */
+  readonly lakeName?: string
   /** The lake that each transaction locks (lakeLock.ts). If undefined, a commit needs no lock. */
   readonly lockedLake?: string | undefined
 }
@@ -78,12 +78,12 @@ export class Database implements Sql, AsyncDisposable {
   private constructor(
     path: string,
     [opened, instance, connection]: readonly [DisposableStack, DuckDBInstance, DuckDBConnection],
-    { around = (_, run) => run(), shared, lockedLake, memory }: DatabaseOptions,
+    { around = (_, run) => run(), lakeName, lockedLake, memory }: DatabaseOptions,
   ) {
     this.memory = memory
     this.#lockedLake = lockedLake
-    this.path = shared ?? path
-    this.isShared = shared !== undefined
+    this.path = lakeName ?? path
+    this.isShared = lakeName !== undefined
     this.#opened = opened
     this.#instance = instance
     this.#connection = connection

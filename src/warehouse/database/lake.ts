@@ -40,7 +40,7 @@ export async function openLake(place: LakePlace, options: DatabaseOptions): Prom
   const { readOnly = false, ...others } = options
   const database = await Database.open(':memory:', {
     ...others,
-    shared: lakeName(place),
+    lakeName: lakeName(place),
     lockedLake: place.catalogue === 'postgres' ? LAKE : undefined,
   })
   try {

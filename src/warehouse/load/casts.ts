@@ -103,23 +103,24 @@ export function roundsSql(value: string, type: DuckType, kinds: Kinds): string |
 /** A number of up to this many characters survives conversion to a double and back. */
 const DOUBLE_CHARS = 15
 
-export const unmarkedText = (value: string, numberMark: string): string => `replace(${value}, ${text(numberMark)}, '')`
+export const unmarkedText = (value: string, numberPrefix: string): string =>
+  `replace(${value}, ${text(numberPrefix)}, '')`
 
 /** Returns SQL that is true for arrays and objects. Tests one character, because JSON functions need more memory. */
 export const isNestedSql = (json: string): string => `left((${json})::VARCHAR, 1) IN ('{', '[')`
 
-/** Returns SQL that makes marked strings numbers. Example: `"<numberMark>0.1"` becomes `0.1`. */
-export const unmarkedJson = (value: string, numberMark: string): string =>
-  `regexp_replace((${value})::VARCHAR, ${text(`"${numberMark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g')`
+/** Returns SQL that makes marked strings numbers. Example: `"<numberPrefix>0.1"` becomes `0.1`. */
+export const unmarkedJson = (value: string, numberPrefix: string): string =>
+  `regexp_replace((${value})::VARCHAR, ${text(`"${numberPrefix}(-?[0-9.eE+-]+)"`)}, '\\1', 'g')`
 
 /** Returns SQL that reads a member with all digits of its numbers. DuckDB's `->` would lose digits. */
-export function memberOf(json: string, member: string, numberMark: string): string {
-  return unmarkedJson(`${markedJson(json, numberMark)} -> ${pointer(member)}`, numberMark)
+export function memberOf(json: string, member: string, numberPrefix: string): string {
+  return unmarkedJson(`${markedJson(json, numberPrefix)} -> ${pointer(member)}`, numberPrefix)
 }
 
 /** Returns SQL that marks each number in JSON, to keep all its digits. */
-export function markedJson(json: string, numberMark: string): string {
+export function markedJson(json: string, numberPrefix: string): string {
   const parts = `regexp_extract_all(${json}::VARCHAR, '"(?:[^"\\\\]|\\\\.)*"|[^"]+')`
-  const marked = `regexp_replace(x, '-?[0-9][0-9.eE+-]*', ${text(`"${numberMark}\\0"`)}, 'g')`
+  const marked = `regexp_replace(x, '-?[0-9][0-9.eE+-]*', ${text(`"${numberPrefix}\\0"`)}, 'g')`
   return `array_to_string(list_transform(${parts}, lambda x: CASE WHEN starts_with(x, '"') THEN x ELSE ${marked} END), '')::JSON`
 }

@@ -173,7 +173,7 @@ function misfitsSql(merge: ChildMerge, n: number): string | undefined {
     const field = fieldNamed(merge, wire)
     if (field === undefined || alwaysFits(type, field.kinds)) return []
     const isMisfit = `${itemIsNested(field, 'k')} OR coalesce(${misfits(itemText(field, 'k'), type, field.kinds)}, false)`
-    return [misfitSql(isMisfit, { column, type, value: itemValue(field, 'k', merge.numberMark) })]
+    return [misfitSql(isMisfit, { column, type, value: itemValue(field, 'k', merge.numberPrefix) })]
   })
   if (found.length === 0) return undefined
   const key = misfitKey(merge.table, 'k')
@@ -189,7 +189,7 @@ function childValuesSql(merge: ChildMerge): string {
   const values = merge.childColumns.map((column) => {
     const field = fieldNamed(merge, column.field)
     if (field === undefined) return 'NULL'
-    if (column.type === 'JSON') return itemValue(field, 'k', merge.numberMark)
+    if (column.type === 'JSON') return itemValue(field, 'k', merge.numberPrefix)
     const value = castOf(itemText(field, 'k'), column.type, field.kinds)
     return has(field.kinds, NESTED) ? `CASE WHEN NOT ${itemIsNested(field, 'k')} THEN ${value} END` : value
   })

@@ -37,7 +37,7 @@ export interface CountState {
   /** How many comparisons in a row found an unexplained difference. */
   readonly failures: number
   /** Why count comparisons are paused for a day. Undefined if they are not paused. */
-  readonly stopped: string | undefined
+  readonly pauseReason: string | undefined
 }
 
 const readKeysSql = ({ report, scope }: ReportPart, keys: Keys): string =>
@@ -119,17 +119,17 @@ async function endRange(sql: Sql, end: RangeEnd): Promise<{ absent: number; dele
 
 async function lastCount(sql: Pick<Sql, 'cachedRows'>, place: ReportPart): Promise<CountState | undefined> {
   const [row] = await sql.cachedRows<WithNulls<CountState>>(`
-    SELECT epoch_us(counted_at) AS "countedAt", unexplained AS "acceptedDifference", failures, stopped FROM tidemark.countings WHERE ${partSql(place)}`)
+    SELECT epoch_us(counted_at) AS "countedAt", unexplained AS "acceptedDifference", failures, stopped AS "pauseReason" FROM tidemark.countings WHERE ${partSql(place)}`)
   return row && withoutNulls<CountState>(row)
 }
 
 async function recordCount(sql: Sql, place: ReportPart, state: CountState): Promise<void> {
-  const { countedAt, acceptedDifference, failures, stopped } = state
-  const word = stopped === undefined ? 'NULL' : text(stopped)
+  const { countedAt, acceptedDifference, failures, pauseReason } = state
+  const reason = pauseReason === undefined ? 'NULL' : text(pauseReason)
   await sql.run(`
     DELETE FROM tidemark.countings WHERE ${partSql(place)};
     INSERT INTO tidemark.countings VALUES (${text(place.report.name)}, ${text(place.scope)}, ${time(countedAt)},
-      ${acceptedDifference}, ${failures}, ${word})`)
+      ${acceptedDifference}, ${failures}, ${reason})`)
 }
 
 /** Runs `work` in a transaction, after all queued loads. */

@@ -156,12 +156,12 @@ export class FieldSql {
   #text(field: CatalogField): string {
     const raw = rawSql(field)
     const value = this.#readsJson(field) ? `CASE WHEN NOT ${isNestedSql(raw)} THEN ${raw} ->> '$' END` : raw
-    return has(field.kinds, Kind.marked) ? unmarkedText(value, this.#load.numberMark) : value
+    return has(field.kinds, Kind.marked) ? unmarkedText(value, this.#load.numberPrefix) : value
   }
 
   #json(field: CatalogField): string {
     const raw = rawSql(field)
-    return has(field.kinds, Kind.marked) ? unmarkedJson(raw, this.#load.numberMark) : raw
+    return has(field.kinds, Kind.marked) ? unmarkedJson(raw, this.#load.numberPrefix) : raw
   }
 
   #typeOf(field: CatalogField): DuckType | undefined {

@@ -40,9 +40,9 @@ export function itemIsNested(field: CatalogField, alias: string): string {
 }
 
 /** Returns SQL that reads a field as JSON, with all digits of long numbers. */
-export function itemValue(field: CatalogField, alias: string, numberMark: string): string {
+export function itemValue(field: CatalogField, alias: string, numberPrefix: string): string {
   if (field.id >= ITEM_FIELDS_MAX)
-    return `nullif(${memberOf(`${alias}.sent`, field.name, numberMark)}::VARCHAR, 'null')`
+    return `nullif(${memberOf(`${alias}.sent`, field.name, numberPrefix)}::VARCHAR, 'null')`
   const value = `${alias}.${columnOf(field)}`
   if (only(field.kinds, NESTED | Kind.null | Kind.marked)) return value
   const at = pointer(field.name)

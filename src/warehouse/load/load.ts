@@ -42,10 +42,10 @@ export async function load(dependencies: LoadDependencies, input: LoadInput): Pr
 
 /** If all rows are new, stages none of them. */
 async function loadOnce(dependencies: LoadDependencies, input: LoadInput): Promise<LoadResult> {
-  const { database, numberMark } = dependencies
+  const { database, numberPrefix } = dependencies
   const { report, segment, rules = NO_RULES } = input
   const table = tableOf(report)
-  const planned = { input, report, table, rules, numberMark, ...(await planColumns(database, table, input)) }
+  const planned = { input, report, table, rules, numberPrefix, ...(await planColumns(database, table, input)) }
   if (segment === undefined) return commit(dependencies, planned, {})
   await using rows = await splitRows(segment)
   const inFiles = { ...planned, segment, files: rows.files }

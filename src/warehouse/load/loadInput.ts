@@ -134,7 +134,7 @@ export interface LoadResult extends LoadCounts {
 
 export interface LoadDependencies {
   readonly database: Database
-  readonly numberMark: string
+  readonly numberPrefix: string
   readonly fences: Fences
   /** The record of the run. Undefined once the run has committed something. */
   readonly begun?: RunRecord | undefined

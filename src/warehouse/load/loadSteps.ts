@@ -22,7 +22,7 @@ export interface PlannedLoad extends ColumnPlan {
   readonly report: Declaration
   readonly table: ReportTable
   readonly rules: LoadRules
-  readonly numberMark: string
+  readonly numberPrefix: string
 }
 
 export interface FileLoad extends PlannedLoad {

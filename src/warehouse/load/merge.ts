@@ -62,7 +62,7 @@ const STAGED_EXTRA = 's."~extra"'
 /** Returns SQL for `_extra`, with old values that the new row lacks. */
 async function extraSql(sql: Sql, load: RowMerge, target: string): Promise<string> {
   const members = [...(await missingExtraFields(sql, load, target))].map((field) => {
-    const member = `${text(`${JSON.stringify(field)}:`)} || ${memberOf('t._extra', field, load.numberMark)}::VARCHAR`
+    const member = `${text(`${JSON.stringify(field)}:`)} || ${memberOf('t._extra', field, load.numberPrefix)}::VARCHAR`
     return `CASE WHEN NOT (${load.staged.carries(field)}) THEN ${member} END`
   })
   if (members.length === 0) return STAGED_EXTRA

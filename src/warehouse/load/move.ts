@@ -19,11 +19,11 @@ export interface MovedTable {
   readonly copied: boolean
 }
 
-/** Keeps the source's `numberMark`, because row hashes depend on it. */
-export const beginMove = (sql: Sql, numberMark: string): Promise<void> =>
+/** Keeps the source's `numberPrefix`, because row hashes depend on it. */
+export const beginMove = (sql: Sql, numberPrefix: string): Promise<void> =>
   sql.run(`
     INSERT INTO tidemark.layout VALUES (${UNFILLED}, now());
-    INSERT INTO tidemark.settings VALUES ('number_mark', ${text(numberMark)})`)
+    INSERT INTO tidemark.settings VALUES ('number_mark', ${text(numberPrefix)})`)
 
 /** Copies and compares all tables. Throws MOVE_UNFINISHED if they differ. */
 export async function moveInto(target: Database, onTable: (table: MovedTable) => void): Promise<MovedTable[]> {

@@ -28,12 +28,12 @@ export interface RetypedColumn {
 }
 
 /** Changes a column's type in the caller's transaction. Throws USAGE_INVALID if values would be lost. */
-export async function retypeColumn(sql: Sql, numberMark: string, request: RetypeRequest): Promise<RetypedColumn> {
+export async function retypeColumn(sql: Sql, numberPrefix: string, request: RetypeRequest): Promise<RetypedColumn> {
   const { type } = request
   const found = await findColumn(sql, request)
   const { report, target, column, isChild } = found
   const keeps = isChild ? '_payload IS NOT NULL' : `${!request.excludesPayload(report)}`
-  const reading: ColumnReading = { ...found, type, keeps, json: isChild ? '_payload' : '_extra', numberMark }
+  const reading: ColumnReading = { ...found, type, keeps, json: isChild ? '_payload' : '_extra', numberPrefix }
   const places = [`main.${name(target)}`]
   if (await hadHistory(sql, report)) places.push(`history.${name(closedName(target))}`)
   for (const [n, place] of places.entries()) {
@@ -95,7 +95,7 @@ interface ColumnReading {
   readonly keeps: string
   /** The column with the original JSON: `_extra` or, in a child table, `_payload`. */
   readonly json: string
-  readonly numberMark: string
+  readonly numberPrefix: string
 }
 
 function rereadSql(reading: ColumnReading, place: string, reread: string): string {
@@ -114,11 +114,11 @@ function rereadSql(reading: ColumnReading, place: string, reread: string): strin
     WHERE sent IS NOT NULL AND (was_null OR stays OR is_in_json)`
 }
 
-function sentSql({ column, json, numberMark }: ColumnReading, stored: string): string {
+function sentSql({ column, json, numberPrefix }: ColumnReading, stored: string): string {
   const at = pointer(column.field)
   // DuckDB's `->` converts decimals and very long integers to doubles.
   const member = `CASE WHEN json_type(${json}, ${at}) IN ('NULL', 'VARCHAR', 'BOOLEAN', 'BIGINT', 'UBIGINT') THEN nullif((${json} -> ${at})::VARCHAR, 'null')
-    WHEN json_exists(${json}, ${at}) THEN ${memberOf(json, column.field, numberMark)}::VARCHAR END`
+    WHEN json_exists(${json}, ${at}) THEN ${memberOf(json, column.field, numberPrefix)}::VARCHAR END`
   return `coalesce(${member}, ${storedAsJson(stored, column.type)})`
 }
 
@@ -141,9 +141,9 @@ function storedAsJson(stored: string, type: DuckType): string {
   return type === 'VARCHAR' || type === 'DATE' ? `to_json(${stored}::VARCHAR)::VARCHAR` : `${stored}::VARCHAR`
 }
 
-function newExtraSql({ column, numberMark }: ColumnReading, place: string, reread: string): string {
-  const without = `json_merge_patch(${markedJson('t._extra', numberMark)}, ${text(JSON.stringify({ [column.field]: null }))}::JSON)`
-  const others = `coalesce(${unmarkedJson(without, numberMark)}, '{}')`
+function newExtraSql({ column, numberPrefix }: ColumnReading, place: string, reread: string): string {
+  const without = `json_merge_patch(${markedJson('t._extra', numberPrefix)}, ${text(JSON.stringify({ [column.field]: null }))}::JSON)`
+  const others = `coalesce(${unmarkedJson(without, numberPrefix)}, '{}')`
   const field = `CASE WHEN r.stays AND r.is_kept THEN ${text(`${JSON.stringify(column.field)}:`)} || r.sent END`
   return `
     UPDATE ${place} t

@@ -110,7 +110,7 @@ function shapeHash(shapes: readonly (readonly string[])[]): string {
 }
 
 /** Moves rejected rows to `staged_rejected`, and returns the number of different rows. */
-async function moveRejected(sql: Sql, { segment, numberMark }: FileLoad, stagedRejected: number): Promise<number> {
+async function moveRejected(sql: Sql, { segment, numberPrefix }: FileLoad, stagedRejected: number): Promise<number> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE staged_rejected AS
     SELECT "~ordinal" AS ordinal, "~reason" AS reason, NULL::VARCHAR AS row FROM staged WHERE "~reason" IS NOT NULL`)
@@ -124,7 +124,7 @@ async function moveRejected(sql: Sql, { segment, numberMark }: FileLoad, stagedR
               header = false, auto_detect = false, max_line_size = ${2 * segment.rowBytesMax + 1_000_000})) l
         USING (ordinal);
       ${segment.collections.map((items) => restoreItemsSql(items, segment)).join('')}
-      UPDATE staged_rejected SET row = regexp_replace(row, ${text(`"${numberMark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g');
+      UPDATE staged_rejected SET row = regexp_replace(row, ${text(`"${numberPrefix}(-?[0-9.eE+-]+)"`)}, '\\1', 'g');
       DELETE FROM staged WHERE "~reason" IS NOT NULL`)
   }
   for (const { pageIndex, reason, text: row } of segment.rejected) {
