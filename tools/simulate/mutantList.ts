@@ -112,10 +112,10 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'pages from before the last one was found count as read',
     file: 'src/sync/walk/proveSlice.ts',
-    from: 'await walk.back(last.isComplete ? last.number - 1 : last.number)',
+    from: 'await walk.readBackwards(last.isComplete ? last.number - 1 : last.number)',
     to: `walk.record(this.firstPages[0] as FetchedPage)
     await source.rows?.add(this.firstPages[0] as FetchedPage)
-    for (let n = last.isComplete ? last.number - 1 : last.number; n > 1; n -= 1) await source.rows?.add(await walk.page(n))`,
+    for (let n = last.isComplete ? last.number - 1 : last.number; n > 1; n -= 1) await source.rows?.add(await walk.readPage(n))`,
   },
   {
     name: 'fewer rows than the pages up to the last one have room for are enough',
