@@ -8,6 +8,7 @@ import { aWorld, SECRET_TEXT } from './support.ts'
 async function pageFor(report: string, faults: readonly string[], changesPerSecond = 0): Promise<string> {
   await using world = await aWorld({
     sandbox: { rows: 120, faults, changesPerSecond },
+    isNew: true,
     settings: { defaults: { page_size: 50 }, currencies: ['EUR', 'USD'] },
   })
   const { code, stdout, stderr } = await world.run('certify', report, '--service', '--format', 'markdown')

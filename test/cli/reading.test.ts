@@ -219,7 +219,7 @@ describe('tidemark query', () => {
 
 describe('tidemark status', () => {
   it('says so before the first sync, and that is no failure', async () => {
-    await using world = await aWorld()
+    await using world = await aWorld({ isNew: true })
     expect(await world.run('status')).toMatchObject({
       code: 0,
       stdout: 'nothing was synced yet: run "tidemark sync"\n',

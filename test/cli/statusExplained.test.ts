@@ -1,5 +1,5 @@
 /** `tidemark status` explains: why there are no rows, why nothing runs, and what comes next, when. */
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { aWorkshop, hasSaid, stop, until } from '../jobs/support.ts'
 import { missedText } from '../../src/cli/standingText.ts'
 import type { Standing } from '../../src/status/standing.ts'
@@ -25,16 +25,18 @@ it('says why a report is paused and what to do, whoever paused it', { tags: 'lon
   expect(stdout).toMatch(/^enquiries is paused: .*403.*\n {2}what to do: .*resume enquiries/m)
 })
 
-it.each([
-  [403, 'REPORT_FORBIDDEN'],
-  [404, 'STATUS_UNEXPECTED'],
-])('names an enquiry whose audit trail answers %i as skipped; the report is done', async (status, code) => {
-  await using world = await aWorld({ sandbox: { rows: 8, faults: [`record-${status}:20003`] } })
-  const { code: exit, stdout } = await world.run('sync', 'enquiries', 'enquiry_audit_entries')
-  expect([exit, stdout]).toEqual([0, expect.stringMatching(/^enquiry_audit_entries +done/m)])
-  expect((await world.run('status')).stdout).toContain(
-    `enquiry_audit_entries: skipped, and tried again by itself: 20003 (${code})\n`,
-  )
+describe.each([
+  [403, 'REPORT_FORBIDDEN', {}],
+  [404, 'STATUS_UNEXPECTED', { tags: 'long' }],
+])('an enquiry whose audit trail answers %i', (status, code, options) => {
+  it('is named as skipped; the report is done', options, async () => {
+    await using world = await aWorld({ sandbox: { rows: 8, faults: [`record-${status}:20003`] } })
+    const { code: exit, stdout } = await world.run('sync', 'enquiries', 'enquiry_audit_entries')
+    expect([exit, stdout]).toEqual([0, expect.stringMatching(/^enquiry_audit_entries +done/m)])
+    expect((await world.run('status')).stdout).toContain(
+      `enquiry_audit_entries: skipped, and tried again by itself: 20003 (${code})\n`,
+    )
+  })
 })
 
 it('says when the schedule asks for each report next', { tags: 'long', timeout: 120_000 }, async () => {

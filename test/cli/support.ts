@@ -13,6 +13,7 @@ import { systemClock } from '../../src/clock.ts'
 import { SCOPES } from '../../src/sandbox/reports/index.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts'
 import { ROOT } from '../rules/source.ts'
+import { copyWarehouse } from '../support/templates.ts'
 import { COMPILED } from '../support/compiled.ts'
 import { runHere } from './inProcess.ts'
 
@@ -130,10 +131,12 @@ export interface WorldOptions {
   readonly sandbox?: SandboxOptions
   readonly settings?: Readonly<Record<string, unknown>>
   readonly env?: NodeJS.ProcessEnv
+  /** If true, no command has created a warehouse. */
+  readonly isNew?: boolean
 }
 
 /** Starts a sandbox, and creates a folder whose `tidemark.yaml` names it. */
-export async function aWorld({ sandbox: options, settings, env }: WorldOptions = {}): Promise<World> {
+export async function aWorld({ sandbox: options, settings, env, isNew = false }: WorldOptions = {}): Promise<World> {
   const client = { clientId: 'acme', clientSecret: SECRET_TEXT, scopes: SCOPES, ...options?.clients?.[0] }
   const sandbox = await startSandbox({ rows: 40, ...options, clients: [client] })
   const yaml = { service: { base_url: sandbox.url, client_id: 'acme' }, ...SETTINGS, ...settings }
@@ -143,6 +146,7 @@ export async function aWorld({ sandbox: options, settings, env }: WorldOptions =
   })
   const configure = (changed: Readonly<Record<string, unknown>>) =>
     writeFile(path.join(place.folder, 'tidemark.yaml'), JSON.stringify({ ...yaml, ...changed }))
+  if (!isNew) await copyWarehouse(path.join(place.folder, 'data/warehouse.duckdb'))
   return {
     ...place,
     sandbox,
@@ -160,6 +164,7 @@ export const aWorldWithoutCollections = (options: WorldOptions = {}): Promise<Wo
 
 /** Entity 3 of the sandbox's audit trail is events. */
 const SETTINGS = {
+  limits: { warehouse_threads: 1 },
   currencies: ['EUR'],
   reports: { audit_entries: { entities: [{ entity_id: 3, follows: 'events' }] } },
 }

@@ -75,8 +75,11 @@ async function syncAs(tide: Tide, report: ReportName, change: Record<string, unk
   for (const { error } of await syncAll(context, [report])) if (error !== undefined) throw error
 }
 
-describe.each(['events', 'enquiries'] as const)('%s', (report) => {
-  it('are read again, whole, when another collection is switched on', async () => {
+describe.each([
+  ['events', {}],
+  ['enquiries', { tags: 'long' }],
+] as const)('%s', (report, options) => {
+  it('are read again, whole, when another collection is switched on', options, async () => {
     await using tide = await aTide()
     await syncAs(tide, report, { expand: [] })
     const mark = await markOf(tide, report)

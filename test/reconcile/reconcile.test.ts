@@ -75,8 +75,13 @@ describe.each(WORLD_REPORTS)('a reconcile of %s', (report) => {
   })
 })
 
-describe.each(['enquiries', 'automated_bookings'] as const)('deletions of %s', (report) => {
-  it('are marked when two reconciles in a row miss the row, and undone when it comes back', () => deletionsOf(report))
+describe.each([
+  ['enquiries', {}],
+  ['automated_bookings', { tags: 'long' }],
+] as const)('deletions of %s', (report, options) => {
+  it('are marked when two reconciles in a row miss the row, and undone when it comes back', options, () =>
+    deletionsOf(report),
+  )
 })
 
 const lastOf = async (tide: Tide) => {

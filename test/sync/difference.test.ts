@@ -224,8 +224,11 @@ it('no load takes deleted budgets for live ones that a walk over a longer span b
   expect(new Set(counts)).toEqual(new Set([before]))
 })
 
-describe.each(['summary', 'mixed'] as const)('events in the shape %s', (eventShape) => {
-  it('are known to be deleted and undeleted by two reads where they carry no flag', async () => {
+describe.each([
+  ['summary', {}],
+  ['mixed', { tags: 'long' }],
+] as const)('events in the shape %s', (eventShape, options) => {
+  it('are known to be deleted and undeleted by two reads where they carry no flag', options, async () => {
     await using tide = await aTide({ sandbox: { rows: 40, eventShape } })
     const { world } = tide.sandbox
     const keys = world.liveKeys('events').slice(0, 8)

@@ -263,9 +263,11 @@ it.each([
   },
 )
 
-it.each(['the last page', 'a refusal'] as const)(
-  'single rows are read although one row counted as a full page, where %s is behind',
-  async (behind) => {
+describe.each([
+  ['the last page', { tags: 'long' }],
+  ['a refusal', {}],
+] as const)('where %s is behind', (behind, options) => {
+  it('single rows are read although one row counted as a full page', options, async () => {
     const service = arrays({ now: Date.now(), pageRows: 10, behind, zero: () => '[]' })
     await using tide = await aTideAnsweredBy(service.answer, { defaults: { page_size: 10 } })
     service.add(3)
@@ -277,8 +279,8 @@ it.each(['the last page', 'a refusal'] as const)(
     expect(await heldEvents(tide)).toEqual([{ n: 6 }])
     const [full] = await tide.warehouse.rows<{ full_min: number }>('SELECT full_min FROM tidemark.page_sizes')
     expect(full?.full_min).toBeGreaterThan(1)
-  },
-)
+  })
+})
 
 it('what a service counts from is known to the next process, too', async () => {
   const service = arrays({ now: Date.now(), pageRows: 100 })

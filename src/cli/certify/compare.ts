@@ -68,8 +68,7 @@ export async function differences(
 
 async function heldRows(warehouse: Warehouse, table: string, currency: string | undefined): Promise<Row[]> {
   const columns = await warehouse.rows<{ name: string; type: string }>(
-    `SELECT column_name AS name, data_type AS type FROM duckdb_columns()
-     WHERE database_name = current_database() AND schema_name = 'main' AND table_name = '${table}'`,
+    `SELECT name, type FROM pragma_table_info('main."${table}"')`,
   )
   const texts = columns.map(({ name, type }) => {
     const text = type === 'TIMESTAMP WITH TIME ZONE' ? `'µs' || epoch_us("${name}")` : `"${name}"::VARCHAR`
