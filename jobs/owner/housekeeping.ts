@@ -29,7 +29,7 @@ const STAGED_KEPT_MS = 24 * HOUR_MS
 /** The pause after a publication, as a multiple of its duration. Without it, a worker could publish all the time. */
 const PUBLISH_REST = 3
 
-/** The shortest time between publications for runs that moved a mark but changed no rows. */
+/** If runs moved marks but changed no rows, the warehouse is published at most once in this time. */
 const MARKS_AGAIN_MS = 50_000
 
 export class Housekeeping {

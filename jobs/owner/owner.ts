@@ -36,7 +36,7 @@ export interface OwnerOptions {
   readonly onWarehouseBroken: () => void
 }
 
-/** The most incremental runs at a time. The number is small, because each run needs memory. */
+/** Maximum number of concurrent incremental runs. It is small, because each run needs memory. */
 const RUNS_AT_ONCE = 3
 const BACKFILLS_AT_ONCE = 2
 const WINDOWS_AT_ONCE = 6

@@ -1,4 +1,4 @@
-/** Parses the setting `queue`. The address without its password is `shown`, the only form that logs may contain. */
+/** Parses the setting `queue`. Logs contain only `shown`, which is the address without its password. */
 import { attempt, SyncError } from '../../src/errors.ts'
 
 export interface ServerAddress {
@@ -22,7 +22,7 @@ export function addressOf(setting: string): StoreAddress {
   const url = URL.parse(setting)
   const kind = url === null ? undefined : KINDS[url.protocol]
   if (url === null || kind === undefined) {
-    // Even a malformed address can contain a password.
+    // Even a malformed address can contain a password, so the message does not quote it.
     throw new SyncError('CONFIG_INVALID', 'queue names no store that Tidemark knows', {
       cure: 'Set it to embedded, redis://host:6379, rediss://host:6380 or postgres://user@host/database.',
     })

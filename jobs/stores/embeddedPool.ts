@@ -182,7 +182,7 @@ class Session extends EventEmitter implements PgPoolClient {
     return this.#pool.run<Result>(text, values, this)
   }
 
-  /** Rolls back the session's open transaction. Otherwise all other sessions would wait for its end forever. */
+  /** Rolls back the session's open transaction. Otherwise all other sessions would wait forever for it to end. */
   release(): void {
     this.removeAllListeners()
     this.#pool.leave(this).catch((error: unknown) => this.#pool.emit('error', error))

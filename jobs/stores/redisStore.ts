@@ -12,7 +12,7 @@ const RECONNECT_MS_MAX = 2_000
 /** After this time, a call fails. Otherwise it would wait forever for a frozen server. */
 const ANSWER_MS = 15_000
 
-/** The number of completed jobs, and of failed jobs, that a queue keeps. Each job uses memory of Redis. */
+/** The number of completed jobs, and of failed jobs, that a queue keeps. Each job takes up memory in Redis. */
 const ENDED_MAX = 1_000
 
 const SHARED = {

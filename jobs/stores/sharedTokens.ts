@@ -29,7 +29,7 @@ export interface SharedValues {
 const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3
 const POLLS_PER_LEASE = 50
-/** How long all processes wait before they send credentials again that the service has refused. */
+/** How long all processes wait before they resend credentials that the service has refused. */
 const REFUSAL_MS = 10 * MINUTE_MS
 
 const REFUSED = 'refused'

@@ -39,5 +39,5 @@ export const TOKENS_TRIED_MAX = 3
 export const REFUSAL_BODY_BYTES_MAX = 64 * 1_024
 /** An error quotes at most this many characters of a response: enough for about ten property errors. */
 export const SHOWN_CHARS_MAX = 600
-/** An error quotes at most this many characters of a web page, a host or a property. The title of a login page fits. */
+/** Errors quote at most this many characters of a web page, host or property: enough for the title of a login page. */
 export const SHOWN_START_CHARS_MAX = 80

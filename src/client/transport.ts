@@ -111,7 +111,7 @@ export class Transport {
       status: head.statusCode,
       contentType: first(head.headers['content-type']) ?? '',
       redirectHost: hostOf(first(head.headers['location']), this.#settings.baseUrl),
-      // A date in Retry-After is by the service's clock.
+      // A date in Retry-After refers to the service's clock, so it is compared with the response's Date.
       retryAfterMs: parseRetryAfter(first(head.headers['retry-after']), date ?? this.#settings.clock.now()),
       date,
     }
@@ -237,7 +237,7 @@ export function parseRetryAfter(text: string | undefined, now: Instant): number 
 
 const CLOSED = new Set(['UND_ERR_DESTROYED', 'UND_ERR_CLOSED'])
 const SILENT = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
-/** These codes of undici mean an incorrect call, which is our defect. */
+/** These codes of undici mean that our code called it incorrectly, which is a bug. */
 const DEFECTS = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH'])
 const CERTIFICATE = /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_VERIFY/
 

@@ -98,7 +98,7 @@ function valueOf({ name, as }: Variable, env: Environment): unknown {
   return as === 'integer' && /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
-/** A section that is no map stays unchanged, so that the schema rejects it. */
+/** A section that is not a map stays unchanged, so that the schema rejects it. */
 function withValueAt(whole: unknown, path: readonly string[], value: unknown): unknown {
   const [step, ...rest] = path
   if (step === undefined) return value

@@ -40,7 +40,7 @@ function plain(value: unknown): unknown {
   )
 }
 
-/** The parser's message quotes the file, which can contain a secret. */
+/** Returns our own message. The parser's message quotes the file, which can contain a secret. */
 function messageOf(error: YAMLError): string {
   if (error.code === 'DUPLICATE_KEY') return 'a key is there twice'
   if (error.code === 'TAG_RESOLVE_FAILED' || error.code === 'BAD_COLLECTION_TYPE')

@@ -104,7 +104,7 @@ const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Co
   behind: ({ report, state, lag_seconds: lag, requests }, { settings: { every, everyMs = DAY_MS } }) => {
     const expected = Math.max(BEHIND_SECONDS_MIN, (INTERVALS_BEHIND * (requests?.planned_ms ?? everyMs)) / 1_000)
     if (state === 'failed' || lag === null || lag <= expected) return undefined
-    // The mark of an audit report moves only when a record changes.
+    // The mark of an audit report moves only when a record changes, so an old mark is no problem.
     if (isPerRecord(report)) return undefined
     return {
       title: `${report} is ${duration(lag * 1_000)} behind`,

@@ -42,7 +42,7 @@ export interface Console extends AsyncDisposable {
 const BODY_BYTES_MAX = 16_384
 const REQUEST_MS_MAX = 10_000
 const REQUEST_CHECK_EVERY_MS = 1_000
-/** The requests of one client address per minute on routes without a login, such as `/login`. */
+/** Maximum requests per minute and client address on routes without a login, such as `/login`. */
 const OPEN_REQUESTS_A_MINUTE = 600
 
 /** Starts the server. Throws CONSOLE_PORT_TAKEN, or CONFIG_INVALID for an unusable address or token. */

@@ -28,7 +28,7 @@ export interface Engine {
   /** Executes runs and returns their outcomes. Also passes each outcome to the caller as soon as its run has ended. */
   run(request: RunsRequest, caller: Caller): Promise<readonly EndedRun[]>
   publish(): Promise<{ readonly path: string; readonly replaced: boolean }>
-  /** Cancels a run and returns what was stopped, such as `a run`. Undefined in a command, which cannot cancel runs. */
+  /** Cancels a run and returns what was stopped, such as `a run`. Undefined in a command-line process. */
   cancel?(id: string): Promise<string | undefined>
   cancelledBefore?(id: string): string | undefined
   /** Starts runs after a resume or a reset. Undefined in a command, which leaves these runs to the next sync. */

@@ -8,7 +8,7 @@ import type { Caller } from './engine.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
 const REQUESTS_AT_ONCE = 200
-/** The most events that are stored for a request. Each event rewrites the whole list, so a long list would be slow. */
+/** Maximum number of events stored for a request. Each event rewrites the whole list, so a long list would be slow. */
 const EVENTS_MAX = 500
 
 export function consumeRequests(consumers: JobConsumers, operations: Pick<WorkerOperations, 'answer'>): void {

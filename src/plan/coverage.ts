@@ -46,7 +46,7 @@ export function nextCoverage(earlier: Coverage | undefined, wanted: ReadSettings
     const before = earlier.refillUntil === undefined ? [] : earlier.because
     return { settings: wanted, refillUntil: readUntil, because: [...new Set([...before, ...changes])] }
   }
-  // Stores that an `expand` flag was removed. If it is added again, rows that were read without it are read again.
+  // Records the removal of an `expand` flag, so that rows read without it are read again when the flag returns.
   const start = earlier.refillUntil === undefined ? earliest(earlier.settings.start, wanted.start) : wanted.start
   const isSame = start === earlier.settings.start && wanted.expand.length === earlier.settings.expand.length
   return isSame ? earlier : { ...earlier, settings: { ...wanted, start } }

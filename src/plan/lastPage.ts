@@ -1,4 +1,4 @@
-/** Finds the last page if responses have no total. The number of pages limits the number of rows (docs/PROOFS.md). */
+/** Finds the last page if responses have no total. Its number shows how many rows there are (docs/PROOFS.md). */
 
 /** `again`: repeats a short page. `odd`: longer than page 1, or repeats a full page. */
 export type PageComparison = 'full' | 'short' | 'empty' | 'again' | 'odd'

@@ -16,7 +16,7 @@ export function markNamesOf({ perRecord, newerBy }: Pick<Declaration, 'perRecord
     : ['modified_since']
 }
 
-/** The mark of a report, or of one of its parts, while a run moves it. */
+/** The mark of a report, currency or audited record, while a run moves it. */
 export interface MarkProgress {
   readonly previous: PreviousRun
   readonly window: Window

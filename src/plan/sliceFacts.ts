@@ -126,7 +126,7 @@ export function mayHideRowsBehindPage1({ profile, settings: { pageSize }, page1C
 export const hasMovedInFirstWalk = (state: SliceState): boolean =>
   isEnd(state) && state.attempt === 1 && state.walk.hasMoved && isCutAfterMove(state)
 
-/** Cuts a span whose rows have moved into slices of 8 pages or, if it is short, in half. */
+/** Cuts a span in which rows moved between pages into slices of 8 pages or, if it is short, in half. */
 export function cutAfterMove(state: SliceState): Omit<CutPlan, 'pageRows'> {
   const { span } = state.slice
   const total = state.walk.leastTotal
@@ -141,7 +141,7 @@ export const mayHavePageZero = (state: SliceState): boolean => {
   return isUnread && isEnd(state) && previous?.distinct === walk.distinct && walk.leastTotal > walk.distinct
 }
 
-/** Returns whether two walks found the same rows, but every response has a higher total. */
+/** Returns whether two walks found the same rows, and every response has a total above their number. */
 export const agreesBelowTotals = (state: SliceState): boolean => {
   const { walk } = state
   return isEnd(state) && walksAgree(state) && walk.leastTotal > walk.distinct

@@ -28,7 +28,7 @@ export interface CutPlan {
   readonly stamps?: readonly RowStamps[] | undefined
 }
 
-/** Where an instant seems to have very many rows. A cut can't separate the rows, so two walks must agree. */
+/** Where in a span very many rows seem to have the same time. No cut separates them, so two walks must agree. */
 export type CrowdedInstant = 'somewhere' | 'at its end'
 
 interface QueuedSpan {

@@ -12,7 +12,7 @@ export const [FUNCTIONS = [], TABLE_FUNCTIONS = [], LAKE_FUNCTIONS = []] = readF
   .split(/\n{2,}/)
   .map((names) => names.split(/\s+/))
 
-/** Matches the EXPLAIN that is removed before parsing. A regular expression cannot skip SQL comments safely. */
+/** Matches the EXPLAIN that is removed before parsing. An EXPLAIN after an SQL comment is not found. */
 const EXPLAIN = String.raw`(?i)^\s*EXPLAIN\s+(ANALYZE\s+)?`
 
 const CALLS = `list_transform(json_extract_string(tree, '$..function_name'), lambda each: lower(each))`

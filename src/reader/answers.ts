@@ -1,4 +1,4 @@
-/** Reads a limited number of rows for assistants and for the console. */
+/** Reads a limited number of rows for AI assistants and for the console. */
 import type { Cell } from '../warehouse/database/cells.ts'
 import { iso, text } from '../warehouse/database/sql.ts'
 import type { QueryEnd } from './messages.ts'

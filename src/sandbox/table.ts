@@ -219,7 +219,7 @@ export class Row implements RowSource {
 /** Compares instead of subtracting: the difference of two unedited rows, −∞ − −∞, is NaN. */
 const compare = (a: number, b: number): number => (a === b ? 0 : a < b ? -1 : 1)
 
-/** Generates the times of a row's changes before the sandbox started. */
+/** Generates the times at which a row changed before the sandbox started. */
 function historyOf(number: number, rows: number, { report, definition, settings }: Table) {
   const { keepsDeleted = false } = definition
   const { seed, historyEnd: end } = settings

@@ -96,7 +96,7 @@ export class ObjectCatalog {
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    // The scan does not read the bytes of a name that matches `likelyNext`, so it would not correct the name.
+    // The scan does not correct a name that equals `likelyNext`, so names that need a correction are left out.
     if (text === undefined) from.likelyNext = node
     return node
   }

@@ -48,7 +48,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
   const comparedAt = restMs === 0 ? plusMs(window.since, config.overlapMs + config.settleMs) : state?.countedAt
   const comparison = { context, reading, until: (window.since - 1) as Instant, comparedAt }
   const result = await findRows(comparison, acceptedDifference).catch(async (error: unknown) => {
-    // Stores that comparisons are paused. Otherwise every run would read these ranges again and be stopped again.
+    // Records that comparisons are paused. Otherwise every run would read these ranges again and be stopped again.
     if (error instanceof SyncError && error.code === 'MASS_DELETE_STOPPED') await record({ pauseReason: error.message })
     throw error
   })
@@ -91,7 +91,7 @@ async function findRows(comparison: Comparison, acceptedDifference: number): Pro
   const total = await totalUpTo(reading, until)
   const { kind } = await totalOfCreated(reading)
   if (kind === 'undated') return UNDATED
-  // If the counts up to `until` differ only by `acceptedDifference`, rows created later explain the rest.
+  // If the counts up to `until` differ only by `acceptedDifference`, the other rows were created after `until`.
   if (total === undefined || total - creations.reduce((sum, { rows }) => sum + rows, 0) === acceptedDifference)
     return 'recent rows'
   if (kind === 'unknown') return 'totals that change'

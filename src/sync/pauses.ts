@@ -12,7 +12,7 @@ export const UNTIL_RESUMED: readonly ErrorCode[] = [...PAUSING_ERRORS, 'REPORT_P
 export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<ReportName, SyncError>> {
   const paused = await context.warehouse.books.pauses()
   if (paused.some(({ code }) => code === 'CREDENTIALS_REFUSED')) await context.client.readSecret()
-  // A pause by a refusal ends when the client, secret or scopes change. An operator's pause stays.
+  // A pause caused by a refusal ends when the client, secret or scopes change. An operator's pause stays.
   const stays = (pause: Pause) => pause.code === 'REPORT_PAUSED' || pause.client === clientOf(pause, context.settings)
   const outdated = paused.filter((pause) => !stays(pause))
   const names = outdated.map(({ report }) => report)

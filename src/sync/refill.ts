@@ -60,7 +60,7 @@ export async function readAgain(context: SyncContext, reading: Reading, refill: 
     if (part !== parts.at(-1)) await record(part?.since)
   }
   if (endReset === undefined) return record(undefined)
-  // Rows that were edited in the meantime may be missing from the parts, so they are read before others are deleted.
+  // Reads rows that were edited while the parts were read. Otherwise they would be marked as deleted.
   if (declaration.window.required || reading.asksCreated)
     await readNewest(context, reading, reading.plan.window.serviceTime)
   reading.intake.figures.deleted += await endReset()

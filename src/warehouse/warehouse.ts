@@ -127,7 +127,7 @@ export class Warehouse implements AsyncDisposable {
     await using opening = new AsyncDisposableStack()
     opening.defer(async () => spill?.remove())
     spill?.prepare()
-    // A later process removes a leftover file, because its name begins like that of a spill folder.
+    // After a crash, a later process removes the new file, because its name begins like that of a spill folder.
     if (lake === undefined && spill !== undefined) await makeFile(path, `${spill.own}.new`, options)
     const database = opening.use(await (lake === undefined ? openFile(path, options) : openLake(lake, options)))
     const isAlone = !database.isShared
@@ -162,7 +162,7 @@ export class Warehouse implements AsyncDisposable {
 
   /** Returns the run's right to commit. Earlier runs of the same kind and report lose their right. */
   takeFence(ask: FenceRequest): Promise<Fence> {
-    // The run's first commit stores the fence, so that no other transaction is needed.
+    // The run's first commit stores the fence, which saves a transaction.
     if (!this.#database.isShared && ask.kind === 'incremental') return this.#fences.take(this.#database, ask)
     return this.#database.transaction(async (sql) => {
       const fence = await this.#fences.take(sql, ask)

@@ -1,4 +1,4 @@
-/** Runs the live server of the setting `serve`. */
+/** Runs the live server that the setting `serve` turns on. */
 import { randomBytes } from 'node:crypto'
 import { realpath } from 'node:fs/promises'
 import { systemClock as clock } from '../clock.ts'

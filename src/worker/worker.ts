@@ -66,7 +66,7 @@ export async function runWorker(shell: WorkerShell, options: WorkerOptions): Pro
     : undefined
   const { locks, pollMs, openRetryMs } = intervalsOf(options.lock)
   const consumers = new JobConsumers({ store, clock, log, locks })
-  // Workers of one lake do not pull for each other, because they cannot read each other's staged files.
+  // Workers of one lake do not read windows for each other, because they cannot read each other's staged files.
   const mayPull = roles.has('pull') && !sharesQueue(config)
   let hasStartedPulling = false
   const startPulling = () => {

@@ -76,7 +76,7 @@ async function fill({ err, stop }: Shell, { from, movedFrom, snapshot }: Source,
   })
 }
 
-/** Returns a function that replaces the cure of an error, to run a sync, which is wrong for a new warehouse. */
+/** Returns a function that replaces the advice to run a sync, which is wrong for the new warehouse of a move. */
 const targetError = (lake: LakePlace | undefined) => (thrown: unknown) => {
   const { code, message } = asSyncError(thrown)
   const isWrong = code === 'WAREHOUSE_MISSING' || code === 'WAREHOUSE_CORRUPT'

@@ -76,7 +76,7 @@ async function findingOf(bench: Bench, [check, test, cure]: Claim): Promise<Find
   }
 }
 
-/** Errors that do not depend on the declaration. Their own cure is shown instead of the cure of the claim. */
+/** Errors that the declaration does not cause, so their own advice is shown instead of advice about the declaration. */
 const NO_ERRORS_OF_CLAIMS: readonly ErrorCode[] = ['DISK_FULL', 'FILES_EXHAUSTED', 'WAREHOUSE_MEMORY', 'UNEXPECTED']
 
 const NO_DELETIONS = 'the declaration has no deletions (deletes: none)'

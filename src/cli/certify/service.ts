@@ -17,7 +17,7 @@ import { counted, duration, grouped, timeText } from '../layout.ts'
 export const REQUESTS_MAX = 60
 /** The most pages that one check reads, so that requests of `REQUESTS_MAX` remain for the other checks. */
 const PAGES_IN_ORDER_MAX = 20
-/** The longest delay of an edit for which a longer settle is advised. Otherwise, a longer overlap is advised. */
+/** If edits appear late by at most this, the advice is a longer `settle`. Otherwise, it is a longer `overlap`. */
 const LAG_MS_MAX = 30 * MINUTE_MS
 
 type Survey = Awaited<ReturnType<typeof surveyOf>>

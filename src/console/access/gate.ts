@@ -90,7 +90,7 @@ async function checkToken(gate: GateOptions, request: FastifyRequest, guess: str
   throw new SyncError('CONSOLE_LIMITED', 'too many wrong tokens were sent', { cure, data: { retryAfterSeconds } })
 }
 
-/** The wrong tokens per minute after which an address receives CONSOLE_LIMITED. A correct token is always accepted. */
+/** Maximum number of wrong tokens per minute and address; then CONSOLE_LIMITED. A correct token is always accepted. */
 const GUESSES_PER_ADDRESS_MAX = 10
 const GUESSES_TOTAL_MAX = 100
 /** The number of addresses whose wrong tokens are counted. */

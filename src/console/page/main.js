@@ -144,7 +144,7 @@ watchLive({
     void released().then(() => hasSelection() || draw())
   },
 })
-// Hides the buttons of viewers. After an error, the page shows all buttons: the server checks each action anyway.
+// Hides action buttons from viewers. After an error, shows them: the server checks each action anyway.
 void read('/api/session')
   .then(({ may_act: mayAct }) => change({ mayAct }))
   .catch(() => undefined)

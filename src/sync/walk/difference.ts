@@ -41,8 +41,8 @@ export class Difference {
   }
 
   /**
-   * Reads the slice without deleted rows. Returns the keys of rows that are missing then, with their stamps from the
-   * third read ('' if that read lacks the row). Undefined if all rows have a deletion flag.
+   * Reads the slice a second time, without deleted rows, and returns the keys of rows that are missing. Each has the
+   * stamp from a third read, with deleted rows ('' if this read lacks it). Undefined if all rows have a deletion flag.
    */
   async goneKeys(slice: ProvenSlice, pageOf: PageOf): Promise<GoneKey[] | undefined> {
     const unflagged = [...slice.keys].filter((key) => pageOf.has(key))

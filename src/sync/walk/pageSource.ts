@@ -121,7 +121,7 @@ export class PageSource {
     return { number, requestedNumber: number, page: answer.value, servedAt, askedAt }
   }
 
-  /** Returns an empty page with the refusal if the service refuses the page. */
+  /** If the service refuses the page, returns an empty page that carries the error. */
   async readLaterPage(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
     try {
       return await this.read(question, number, size)

@@ -14,7 +14,7 @@ export interface ProvenSlice extends Omit<ProvenRows, 'proof'> {
   readonly proof: string
 }
 
-/** An old part that is this many times longer than the rest is read separately, because its pages can be counted. */
+/** An old part that is this many times longer than the rest is read separately, because it rarely changes. */
 const HISTORY_RATIO = 100
 
 /** Yields each slice once it is proven complete. `rowsExpected`: the rows that an earlier read returned. */

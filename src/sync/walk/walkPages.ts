@@ -84,7 +84,7 @@ export class PageWalk {
     if (goesOn() && (!seen.meetsTotal || seen.endsFull(this.#source.pages.profile))) await this.readToTheEnd(last + 1)
   }
 
-  /** Reads page `from` and all pages before it. Stops after a repeated row, since rows have moved. */
+  /** Reads page `from` and all pages before it. Stops at a repeated row, which shows that rows have moved. */
   async readBackwards(from: number): Promise<void> {
     await this.#readAtOnce(
       Array.from({ length: from }, (_, n) => from - n),
@@ -119,9 +119,7 @@ export class PageWalk {
     return hasSameRows(page, last.page, this.#source.settings.keyed)
   }
 
-  /**
-   * Returns whether a page that looks like the page before is another page. Audit entries without keys can look alike.
-   */
+  /** Returns whether a page that equals the previous page is another page: entries without keys look alike. */
   async #isOtherPage({ page }: FetchedPage): Promise<boolean> {
     const { seen } = this
     const { pages, settings } = this.#source

@@ -1,4 +1,4 @@
-/** Reads marks and counts of each report for metrics, notices and `tidemark.freshness`. */
+/** Reads how far each report was read, and its counts, for metrics, notices and `tidemark.freshness`. */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
 import { WINDOW_MARKS } from '../../plan/marks.ts'
@@ -13,7 +13,7 @@ export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR lis
 /** SQL that selects the marks `m` up to which all rows were read. A report also has marks of other kinds. */
 export const IS_WINDOW_MARK = `m.mark IN (${WINDOW_MARKS.map(text).join(', ')})`
 
-/** SQL for each report's mark: the oldest of its currencies (NULL if one is unread), or the newest audit trail's. */
+/** SQL for each report's mark: the oldest mark of its currencies (NULL if one is unread), or its newest audit mark. */
 export const REPORT_MARKS = `
   SELECT m.report, CASE WHEN bool_or(m.mark = 'since') THEN max(m.value)
     WHEN count(*) >= coalesce(any_value(len(s.scopes)), 0) THEN min(m.value) END AS mark

@@ -1,4 +1,4 @@
-/** Reads the prefix of staged numbers. */
+/** Reads the prefix that keeps all digits of numbers while they are staged as strings. */
 import type { Sql } from '../database/sql.ts'
 
 /** Returns the warehouse's prefix for numbers: files contain 0.1 as the string `~5f0c…9b~0.1`, to keep all digits. */

@@ -12,7 +12,7 @@ export interface ReportStateRow {
   readonly offReason: string | undefined
   /** The configured currencies. Undefined means every scope. */
   readonly scopes?: readonly string[] | undefined
-  /** True if requests have filters. The absence of a row does not prove a deletion then. */
+  /** True if requests have filters. Then the absence of a row does not prove its deletion. */
   readonly isFiltered?: boolean
   readonly history?: { readonly on: boolean; readonly now: Instant }
 }

@@ -23,7 +23,7 @@ const MICROS_MAX = 253_402_300_799_999_999n
 /** Returns the time in ISO 8601, or undefined outside the years 0 to 9999. */
 export function timeCell(micros: bigint, zone: 'Z' | ''): Cell | undefined {
   if (micros < MICROS_MIN || micros > MICROS_MAX) return undefined
-  // One JavaScript number for both parts would lose digits after the year 2255.
+  // Formats seconds and microseconds separately: one number for both would lose digits after the year 2255.
   const fraction = ((micros % 1_000_000n) + 1_000_000n) % 1_000_000n
   const seconds = new Date(Number((micros - fraction) / 1_000n)).toISOString().slice(0, 19)
   return textCell(`${seconds}${fraction === 0n ? '' : `.${String(fraction).padStart(6, '0')}`}${zone}`)

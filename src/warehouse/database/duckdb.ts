@@ -107,7 +107,7 @@ export class Database implements Sql, AsyncDisposable {
       const instance = opening.adopt(await DuckDBInstance.create(path, settings(options)), (each) => each.closeSync())
       const connection = opening.adopt(await instance.connect(), (each) => each.closeSync())
       await connection.run(`SET TimeZone = 'UTC'`)
-      // The limit stays higher if DuckDB can't free enough memory.
+      // If DuckDB can't free enough memory, the limit stays at `replayMemory`.
       const lower = () => connection.run(`SET memory_limit = ${text(options.memory)}`).catch(() => undefined)
       if (options.replayMemory !== undefined) await lower()
       // DuckDB ignores this setting in the options of a new instance.

@@ -3,7 +3,7 @@ export interface FileOptions {
   readonly readOnly?: boolean
   /** DuckDB's memory limit, such as `1GB`. */
   readonly memory: string
-  /** A higher limit while DuckDB opens the file. */
+  /** A higher limit while DuckDB opens the file, because replaying the log can need more memory. */
   readonly replayMemory?: string
   readonly threads?: number | undefined
   readonly spillDirectory?: string

@@ -1,4 +1,4 @@
-/** Defines the interface that runs SQL, and quotes names and texts. */
+/** The interface that runs SQL, and functions that write names and values as SQL. */
 export type SqlValue = string | number | bigint | boolean | null
 export type SqlRow = Record<string, SqlValue | Date>
 

@@ -19,7 +19,7 @@ export async function claimFolder(sql: Pick<Sql, 'run' | 'rows'>, data: string, 
   const own = `${data}tidemark-lake-${mark.replaceAll('~', '')}.csv`
   const marks = () => sql.rows<{ file: string }>(`FROM glob(${text(`${data}tidemark-lake-*.csv`)})`)
   if ((await marks()).length === 0) await sql.run(`COPY (SELECT 'a lake' AS owner) TO ${text(own)}`)
-  // The marks are read again, because two lakes can write theirs at once.
+  // The mark files are read again, because two lakes can write their mark files at the same time.
   const other = (await marks()).find(({ file }) => file !== own)?.file
   if (other === undefined) return
   throw new SyncError('STORAGE_REFUSED', `${data} belongs to another lake: ${other} is the mark of that lake`, {

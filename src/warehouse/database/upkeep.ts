@@ -176,7 +176,7 @@ async function stepsOfTables(sql: Sql): Promise<Step[]> {
     ORDER BY small DESC`)
   return tables.flatMap(({ id, small, ...table }): Step[] => {
     const [name, schema] = [text(table.name), text(table.schema)]
-    // Files with deleted rows are rewritten first: DuckLake does not merge them. 0.999 allows for rounding errors.
+    // DuckLake does not merge files with deleted rows, so they are rewritten first. 0.999 allows for rounding errors.
     const rewritten = `
       SELECT ${text(`${name}, schema => ${schema}, delete_threshold => `)} || min(deleted) * 0.999 AS args FROM (
         SELECT deleted, sum(bytes) OVER (ORDER BY deleted DESC) - bytes AS others FROM (${FILES}) WHERE table_id = ${id} AND deleted > 0)

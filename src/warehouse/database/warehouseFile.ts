@@ -80,7 +80,7 @@ export function spillFolderOf(warehouse: string, isMove = false) {
       const now = toMillis(systemClock.now()) / SECOND_MS
       await utimes(own, now, now).catch(() => makePrivateFolder(own))
     },
-    /** Call this after the warehouse was closed. */
+    /** Deletes the folder. The warehouse must be closed. */
     remove: (): Promise<void> => rm(own, { recursive: true, force: true }),
   }
 }

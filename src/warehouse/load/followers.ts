@@ -10,7 +10,7 @@ export async function recordChangedRecords(sql: Sql, { input, report, staged }: 
   // In `changes` and `retry` loads, all rows count as changed.
   const requestsChanged = input.kind === 'changes' || input.kind === 'retry'
   const isRead = requestsChanged ? 'true' : 's.rowid IN (SELECT sid FROM written_rows)'
-  // If the trail was read after this row was observed, the service's clock was set back, so the trail is due again.
+  // A trail that was read later than its row was observed shows that the service's clock was set back: it is due again.
   const isDueAgain = `n.changed OR f.asked_at > n.seen_at + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
   for (const follower of input.followers ?? []) {
     const settle = report.newerBy.length === 0 ? '' : ` + INTERVAL ${follower.settleMs} MILLISECONDS`

@@ -24,7 +24,7 @@ export const NO_RULES: LoadRules = { contract: 'evolve', excludePayload: false, 
 
 export interface Follower {
   readonly report: string
-  /** The common prefix of record scopes. Example: `3:`, as in `3:7`. */
+  /** The prefix of the scopes of audited records. Example: `3:` for the scope `3:7`, which is record 7 of entity 3. */
   readonly scopePrefix: string
   readonly settleMs: number
 }
@@ -69,7 +69,7 @@ interface AnyLoad {
   readonly followers?: readonly Follower[] | undefined
   /** The range that earlier windows have read. New rows in this range are late. */
   readonly previousRead?: PreviousRead | undefined
-  /** Set if a count comparison found the rows: new rows of the load are at least this late. */
+  /** Set if a comparison of counts found the rows: each new row is counted as at least this late. */
   readonly lateMs?: number | undefined
   /** The backfill window that this load completes. Set only for the window's last load. */
   readonly completes?: CompletedWindow | undefined

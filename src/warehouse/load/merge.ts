@@ -143,7 +143,7 @@ function deletedSql(load: PlannedLoad, columns: readonly StagedColumn[], staysDe
     : `coalesce(s."~deleted", ${gone ?? staysDeleted}, false)`
 }
 
-/** Returns SQL that is true for rows of `gone_keys`, which a second read without deleted rows did not return. */
+/** Returns SQL that is true for rows of `gone_keys`, which a request without deleted rows did not return. */
 function isProvenGoneSql(table: ReportTable, stamp: string, staysDeleted: string): string {
   const key = names(table.key, 's')
   const keys = names(table.key, 'g')

@@ -114,7 +114,7 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
   return { rows, absent, deleted, ...(await onlyRow<Pick<ReconcileResult, 'missed' | 'differed'>>(sql, found)) }
 }
 
-/** Never true with filters, because rows that they exclude would look deleted. */
+/** Returns SQL that is true for requested rows. With filters, it is `false`: excluded rows would look deleted. */
 function isRequestedSql({ report, asked }: ReconcileEnd): string {
   if (Object.keys(asked.filters).length > 0) return 'false'
   if (!report.window.required) return 'true'

@@ -112,7 +112,7 @@ const reportsWithRejected = (sql: Sql): Promise<{ report: string; listed: number
     'SELECT report, count(*) FILTER (dismissed_at IS NULL) AS listed FROM tidemark.rejected_rows GROUP BY report',
   )
 
-/** Deletes rejected rows with a later version. A summary does not replace a full row. */
+/** Deletes rejected rows of which a later version was stored. A summary does not replace a full row. */
 async function deleteCorrectedRows(sql: Sql, { report, staged }: RowMerge): Promise<void> {
   const key = keyField(report)
   if (key === undefined || !(await reportsWithRejected(sql)).some((each) => each.report === report.name)) return

@@ -12,7 +12,7 @@ export const RESET_RUN_ID = 'tidemark reset'
 
 export interface ResetRequest {
   readonly report: ReportName
-  /** False keeps each row until the next runs have read all rows. */
+  /** If true, deletes all rows at once. If false, rows stay until the next runs have read them again. */
   readonly empty: boolean
   readonly now: Instant
   /** In the history, current versions of deleted rows end at this time. */

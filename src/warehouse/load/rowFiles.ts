@@ -1,4 +1,4 @@
-/** Splits files of long rows, because DuckDB reads 2,048 rows at once. */
+/** Splits files of long rows. DuckDB reads 2,048 rows at once, which would need too much memory. */
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import type { Segment } from '../../staging/spool.ts'
 

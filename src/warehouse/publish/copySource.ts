@@ -14,7 +14,7 @@ export async function recordSource(sql: Sql, file: string): Promise<void> {
     INSERT INTO tidemark.settings VALUES ('published_from', ${text(file)})`)
 }
 
-/** Returns the path of the copy's warehouse, if this is not `own` and its file exists or cannot be examined. */
+/** Returns the path of the copy's warehouse, or undefined if it is `own` or its file is known not to exist. */
 export async function otherSource(copy: Database, own: Database): Promise<string | undefined> {
   const { mark, file } = await sourceOf(copy)
   const identity = await fileIdentity(file).catch(() => 'not accessible')

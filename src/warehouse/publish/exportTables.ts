@@ -16,7 +16,7 @@ const WIDTH_MIN = 100_000n
 const WIDTH_GROWTH = 10n
 /** A new width divides a table into at most this many ranges. */
 const RANGES_WANTED_MAX = 200
-/** A table with more ranges gets a new width, and all its files are written again. */
+/** Maximum number of key ranges. A table with more gets wider ranges, and all its files are written again. */
 const RANGES_MAX = 1_000
 
 export interface ReportExport {

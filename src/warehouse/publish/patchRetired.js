@@ -21,8 +21,8 @@ const [MAGIC, VERSION, FLAGS, FLAGS_END] = [8, 12, 20, 52]
 const PIECE_BYTES = 4 * BLOCK_BYTES
 /**
  * Node can't request a lease, so a Perl program requests a write lease on the file with descriptor 3.
- * The kernel refuses the lease if another process has the file open. Until the patch has ended, the kernel makes all
- * processes wait that open the file. 1024 is F_SETLEASE, and 1 is F_WRLCK.
+ * The kernel refuses the lease if another process has the file open. Until the patch has ended, processes that open
+ * the file wait. 1024 is F_SETLEASE, and 1 is F_WRLCK.
  */
 const LEASE_PROGRAM = 'open(F, "+<&=", 3) && fcntl(F, 1024, 1) or die'
 const LEASE_MS_MAX = 5_000

@@ -50,7 +50,7 @@ export async function publish(database: Database, to: string, by: PublishBy): Pr
   if (database.damage !== undefined) throw database.damage
   const place = await placeFor(to, database.path)
   const state = await stateOf(database)
-  // Opening the copy is slow, so it is opened only if it may be up to date, or if another process has replaced it.
+  // Opening the copy is slow, and needless if this process wrote it and the warehouse has changed since.
   const last = lastPublished.get(database)
   const mustOpen = last === undefined || last.state === state || last.file !== (await fileIdentity(place))
   const copy = mustOpen ? await readCopy(place, database) : undefined

@@ -149,7 +149,7 @@ export async function recordChanges(sql: Sql, place: ChangePlace, all: readonly 
   return changes
 }
 
-/** Leaves out stored changes, because every load reports its fields without a column again. */
+/** Leaves out changes that are already stored. Each load reports the same fields without a column. */
 async function changesNotStored(sql: Sql, table: string, changes: readonly ColumnChange[]) {
   if (changes.every((change) => 'column' in change)) return changes
   const rows = await sql.rows<{ field: string; change: string }>(`
@@ -163,7 +163,7 @@ async function changesNotStored(sql: Sql, table: string, changes: readonly Colum
   })
 }
 
-/** Fields without a column are recorded up to this number, because ids used as field names have no end. */
+/** Maximum number of recorded fields without a column. A service with ids as field names sends them without end. */
 const FROZEN_RECORDED_MAX = 500
 
 function historySql(change: ColumnChange): string {

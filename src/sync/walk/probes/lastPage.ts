@@ -70,7 +70,7 @@ export async function probeLastPage({ source, slice, first }: ProbedSlice, walk:
 
 /**
  * Returns whether the walk back to page 1 missed any rows. Requests the last page again, or the next page if it is
- * full. Also requests the part of the span beyond all returned rows, because some services limit the number of pages.
+ * full. A service may send no pages beyond a limit, so this also requests the part of the span after the last row.
  */
 export async function probeUncounted(
   { source, slice, first }: ProbedSlice,
