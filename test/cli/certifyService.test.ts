@@ -1,9 +1,11 @@
 /** `tidemark certify --service` names what a service does in its own way. */
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { registerReports } from '../../schema/index.ts'
 import { defineReport, many } from '../../schema/report.ts'
 import { merfSubmissions } from '../../schema/reports/merfSubmissions.ts'
 import { aWorld, SECRET_TEXT } from './support.ts'
+
+const LONG = { tags: 'long' }
 
 async function pageFor(report: string, faults: readonly string[], changesPerSecond = 0): Promise<string> {
   await using world = await aWorld({
@@ -47,20 +49,29 @@ it.each([
   expect(await pageFor('merf_submissions', [fault])).toMatch(line)
 })
 
-it.each([
-  ['wrong times', 100_000, /hidden for at least 1 d.*[^]*- delay: Set overlap to more than this, such as \d+[dhm]/],
+describe.each([
+  [
+    'wrong times',
+    100_000,
+    /hidden for at least 1 d.*[^]*- delay: Set overlap to more than this, such as \d+[dhm]/,
+    LONG,
+  ],
   [
     'a service that lags',
     120,
     /hidden for at least \d+ .*[^]*- delay: .*so the whole service lags: set settle to \d+[sm]\./,
+    {},
   ],
   [
     'a service that lags less than settle',
     5,
     /\| delay \| ok \| none of \d+ edits was hidden longer than settle \(30 s\)/,
+    LONG,
   ],
-])('advises settle or overlap for %s', async (_, seconds, line) => {
-  expect(await pageFor('budgets', [`stamps-back:${seconds}`, 'slow:100'], 300)).toMatch(line)
+] as const)('for %s', (_, seconds, line, options) => {
+  it('advises settle or overlap', options, async () => {
+    expect(await pageFor('budgets', [`stamps-back:${seconds}`, 'slow:100'], 300)).toMatch(line)
+  })
 })
 
 it('names a collection that no row has', async () => {

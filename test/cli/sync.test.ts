@@ -159,7 +159,11 @@ describe('tidemark sync', () => {
   it('keeps secret and token out of everything that is printed when the service refuses them', async () => {
     for (const fault of ['401-always@token', '401-always', '403']) {
       await using world = await aWorld({ sandbox: { faults: [fault] } })
-      for (const args of [['sync'], ['sync', '--json'], ['check', '--json']]) {
+      for (const args of [
+        ['sync', 'events'],
+        ['sync', 'budgets', '--json'],
+        ['check', '--json'],
+      ]) {
         const { code, stdout, stderr } = await world.run(...args)
         expect(code).toBe(1)
         const said = stdout + stderr

@@ -201,23 +201,26 @@ describe('a client', () => {
     expect(service.seen.atOnceMax).toBe(6)
   })
 
-  it.each([
-    ['503', status(503)],
-    ['429', status(429, '', { 'retry-after': '1' })],
-  ])('sends fewer at once after a %s', async (_, trouble) => {
-    let isStrained = false
-    const report: Reply = (response, call, number) => (isStrained ? trouble : slowly(json([])))(response, call, number)
-    await using service = await aService({ report })
-    await using client = aClient(service, { settings: { concurrency: 8, limits: { attemptsMax: 1 } } })
-    await many(client, 40)
-    expect(service.seen.atOnceMax).toBe(8)
-    isStrained = true
-    await client.read(aRequest()).catch(() => undefined)
-    await client.read(aRequest()).catch(() => undefined)
-    isStrained = false
-    service.seen.atOnceMax = 0
-    await many(client, 4)
-    expect(service.seen.atOnceMax).toBe(2)
+  describe.each([
+    ['503', status(503), { tags: 'long' }],
+    ['429', status(429, '', { 'retry-after': '1' }), {}],
+  ])('after a %s', (_, trouble, options) => {
+    it('sends fewer at once', options, async () => {
+      let isStrained = false
+      const report: Reply = (response, call, number) =>
+        (isStrained ? trouble : slowly(json([])))(response, call, number)
+      await using service = await aService({ report })
+      await using client = aClient(service, { settings: { concurrency: 8, limits: { attemptsMax: 1 } } })
+      await many(client, 40)
+      expect(service.seen.atOnceMax).toBe(8)
+      isStrained = true
+      await client.read(aRequest()).catch(() => undefined)
+      await client.read(aRequest()).catch(() => undefined)
+      isStrained = false
+      service.seen.atOnceMax = 0
+      await many(client, 4)
+      expect(service.seen.atOnceMax).toBe(2)
+    })
   })
 
   it('learns nothing bad from an answer that only refuses one request', async () => {
