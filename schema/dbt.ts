@@ -126,7 +126,7 @@ const parentTest = (child: string, parent: ReportTable): Section => ({
   },
 })
 
-/** Joins several columns to one expression, because the tests of dbt accept only one column. */
+/** Joins several columns into one expression, because dbt tests accept only one column. */
 const keyExpression = (columns: readonly string[]): string =>
   columns.length === 1 ? (columns[0] ?? '') : `(${columns.join(', ')})`
 

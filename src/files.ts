@@ -3,7 +3,7 @@ import { open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { PRIVATE_FILE } from './folders.ts'
 
-/** Returns the device and the inode of a file, which stay the same for each path to it. Undefined if it is missing. */
+/** Returns the device and inode of a file, which are the same for all paths to it. Undefined if it is missing. */
 export async function fileIdentity(path: string): Promise<string | undefined> {
   try {
     const { dev, ino } = await stat(path, { bigint: true })

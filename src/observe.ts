@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from './clock.ts'
 import { asSyncError } from './errors.ts'
 
-/** The kind of the running run, under which metrics count its requests. */
+/** The kind of the current run. Metrics count requests by this kind. */
 export const runKind = new AsyncLocalStorage<string>()
 
 export type WorkKind = 'run' | 'walk' | 'page' | 'request' | 'token' | 'load' | 'publish'

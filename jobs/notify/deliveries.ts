@@ -156,7 +156,7 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.name : 'unknown'
 }
 
-/** Messages in the format `plain` are signed as the specification Standard Webhooks requires. */
+/** Messages in the format `plain` are signed as the Standard Webhooks specification requires. */
 function requestOf({ format, webhook, secret }: ReceiverConfig, message: Message, unixS: number) {
   const revealed = secret.reveal()
   const body = JSON.stringify(BODIES[format](message, revealed))

@@ -49,7 +49,7 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
     asking,
     waiting,
     problems,
-    // Only Redis has this limit. With this limit, BullMQ's PostgreSQL backend would deadlock.
+    // Only Redis has this limit: with it, two workers on PostgreSQL would wait for each other's locks without end.
     endedMax: ENDED_MAX,
     isConnected: () => asking.status === 'ready',
     values: redisValues(asking, opening.prefix),

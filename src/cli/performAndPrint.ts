@@ -33,7 +33,7 @@ interface PerformSettings<Answer> extends CommandOptions {
 
 const GOES_ON = 'The worker goes on with it; "tidemark status" shows how far it is.'
 
-/** Performs an operation and prints its result. Prints a publication error or, if the result is text, throws it. */
+/** Performs an operation and prints its result and publication error. If the result is text, throws the error. */
 export async function performAndPrint<Answer extends Publication>(
   shell: Shell,
   settings: PerformSettings<Answer>,

@@ -37,7 +37,7 @@ export function* clashingSettings(raw: RawConfig, { env, folder }: Sources, isMo
 
 /** Other machines could guess a shorter token. */
 const TOKEN_CHARS_MIN = 16
-/** DuckDB's extension `quack` requires this length. */
+/** DuckDB's extension `quack` requires a token of at least this length. */
 const LOOPBACK_TOKEN_CHARS_MIN = 4
 
 function* servingProblems(raw: RawConfig, env: Environment): Generator<Finding> {

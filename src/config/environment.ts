@@ -68,7 +68,7 @@ export type Environment = Readonly<Record<string, string>>
 export const variableOf = (path: Path): string | undefined =>
   variables.find((variable) => variable.path.join('.') === path.join('.'))?.name
 
-/** Settings that options replace, such as `{ warehouse: ['--to', './new.duckdb'] }`. Undefined removes a setting. */
+/** Options that replace settings, like `{ warehouse: ['--to', './new.duckdb'] }`. The value undefined removes one. */
 export type Override = Readonly<Record<string, readonly [option: string, value: string | undefined]>>
 
 /** Merges settings: options win over environment variables, which win over the file. */

@@ -46,7 +46,7 @@ export const declarationsInvalid = (problems: readonly Problem[]): SyncError =>
 
 const CORRECT = 'Correct what is named above, then run this command again.'
 
-/** Returns a sentence about a file of this installation. In a built package, the code is one folder deeper. */
+/** Returns a sentence about a file of this installation. Tries two paths: a built package has one more folder. */
 function shownBy(name: string, what: string): string {
   const places = ['../../', '../../../'].map((up) => fileURLToPath(new URL(up + name, import.meta.url)))
   const file = places.find((each) => existsSync(each))

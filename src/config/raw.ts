@@ -73,7 +73,7 @@ const consoleSection = z
   .prefault({})
   .describe('The console; its token comes from TIDEMARK_CONSOLE_TOKEN, else it is made at the start and printed once')
 
-/** Limits the deliveries at the same time: a worker sends messages to all receivers at once. */
+/** Limits simultaneous deliveries, because a worker sends messages to all receivers at the same time. */
 const RECEIVERS_MAX = 10
 const RECEIVER_NAME = /^[a-z][a-z0-9_]*$/
 const RECEIVER_NAME_RULE = 'must name its receivers with small letters, digits and _, such as pipeline'

@@ -28,7 +28,7 @@ export interface ResolveContext {
   readonly editedKeys: () => Promise<readonly string[]>
 }
 
-/** One frozen value, read and checked once at the start. */
+/** The resolved configuration: read and checked once at the start, and frozen. */
 export type Config = Readonly<ReturnType<typeof resolve>>
 export type NotifyConfig = NonNullable<Config['notify']>
 
@@ -57,7 +57,7 @@ export function resolve(raw: RawConfig, given: ResolveContext) {
       ...(requestsPerSecond !== undefined && { requestsPerSecond }),
     },
     ...(requestsPerDay !== undefined && { requestsPerDay }),
-    /** For a lake, staging, queue and socket are next to this path. */
+    /** If the warehouse is a lake, staging, queue and socket are created next to this path. */
     warehouse,
     ...(lake && { lake }),
     published,

@@ -53,7 +53,7 @@ export interface RangeOptions extends CallOptions {
 
 /** The options of `reconcile`. */
 export interface ReconcileOptions extends CallOptions {
-  /** Marks more than a tenth of a table's rows as deleted, instead of throwing MASS_DELETE_STOPPED. Default: false. */
+  /** Allows a run to mark more than a tenth of a table as deleted. Default: false, which throws MASS_DELETE_STOPPED. */
   readonly allowMassDelete?: boolean | undefined
 }
 

@@ -9,7 +9,7 @@ export interface Caller {
   /** Who requests the operation: `console`, or the user and the machine of a command, such as `ada@etl-1`. */
   readonly by: string
   readonly onEvent: (event: OperationEvent) => void
-  /** Aborts when the caller stops waiting. Runs that a worker executes continue. */
+  /** Aborts when the caller stops waiting. A run in a worker continues. */
   readonly signal: AbortSignal
 }
 

@@ -1,4 +1,4 @@
-/** Judges the responses for a slice: the first rule that applies decides. docs/PROOFS.md (appendix D) explains the words. */
+/** Judges the responses for a slice by the first rule that applies. Appendix D of docs/PROOFS.md explains the terms. */
 import * as learn from './learning.ts'
 import * as facts from './sliceFacts.ts'
 import { isFullPage, type PagingProfile, withLastPage, withLoweredClamp } from './pagingProfile.ts'

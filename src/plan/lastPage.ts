@@ -10,13 +10,13 @@ export interface LastPage {
 
 const FIRST_LEAP = 4
 const LEAP_GROWTH = 4
-/** Below the middle, because spans of few pages are more frequent. */
+/** A range of pages is cut below its middle, because spans of few pages are more frequent. */
 const CUT_SHARE = 0.45
 
 /**
- * Finds the last page, if page 1 is full. Yields page numbers to request; the caller passes `next` how each page
- * compares with page 1. `guess` is the probable last page. Page `stop` is requested before any higher page, because the
- * caller may end the search there. Returns undefined if pages contradict each other.
+ * Finds the last page, if page 1 is full. Yields page numbers to request. The caller compares each page with
+ * page 1 and passes the result to `next`. `guess` is the probable last page. Page `stop` is requested before any higher
+ * page, because the caller may end the search there. Returns undefined if pages contradict each other.
  */
 export function* searchLastPage(guess = 1, stop = Infinity): Generator<number, LastPage | undefined, PageComparison> {
   let highestFull = 1

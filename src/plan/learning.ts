@@ -24,7 +24,7 @@ export function walkedPages(state: SliceState): PagingProfile {
   return isPaged && walk.repeats === 0 && walk.distinct > walk.firstPageRows ? fullPage(state) : state.profile
 }
 
-/** Raises `fullPageRows` if the last page has that many rows, but fewer than the longest page of this run. */
+/** Raises `fullPageRows` if the last page has at least this number of rows, but fewer than the longest page of this run. */
 export function agreedPages({ profile, walk }: SliceState): PagingProfile {
   const { fullPageRows = Number.POSITIVE_INFINITY, longestPageRowsOfRun } = profile
   const isOutdated = walk.lastPageRows >= fullPageRows && walk.lastPageRows < longestPageRowsOfRun

@@ -9,7 +9,7 @@ export interface Slice {
   readonly span: Span | undefined
   readonly rowsExpected?: number | undefined
   readonly crowdedInstant?: CrowdedInstant | undefined
-  /** Whether an old slice may be counted by its pages. Example: 3 full pages of 500 rows and a last page of 20 rows. */
+  /** Whether the pages of an old slice may show how many rows it has. Example: 3 full pages of 500, then 20 rows. */
   readonly mayCount?: boolean
 }
 

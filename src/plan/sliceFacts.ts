@@ -31,7 +31,7 @@ export const hasMorePages = (state: SliceState): boolean => {
   return mayCut(state) && state.slice.span !== undefined && firstPageRows > 0 && totalCount > firstPageRows
 }
 
-/** Splits a span into an old and a young part, unless the old part probably fits on a page. */
+/** Splits a span at `youngFrom`, unless the old part probably fits on a page. */
 export function splitByAge({ slice: { span }, settings, walk }: SliceState): readonly Span[] | undefined {
   const parts = span && splitAt(span, settings.youngFrom)
   const old = parts?.[0]

@@ -107,7 +107,7 @@ export class SpanQueue {
     return span.until - span.since <= this.#goodLength ? 'somewhere' : undefined
   }
 
-  /** Updates the plan after a proof. `isSingle`: a single response proved the span. */
+  /** Updates the plan after a span was proven complete. `isSingle`: a single response proved it. */
   proven(span: Span, rows: number, isSingle: boolean): void {
     if (isSingle && rows > this.#pageRows) this.#pageRows = rows
     if (this.#isFirstPart) this.#subtractFromNext(rows)

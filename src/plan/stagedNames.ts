@@ -17,5 +17,5 @@ export const ORDINAL_DIGITS = 16
 /** At most this many fields of an item are staged as columns. Other fields are read from the item's JSON. */
 export const ITEM_FIELDS_MAX = 128
 
-/** A null or missing field. No real value is equal, because this text is not valid JSON. */
+/** A null or missing field. No value of a field can equal this text, because it is not valid JSON. */
 export const NO_VALUE = '\\N'

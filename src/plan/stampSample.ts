@@ -27,7 +27,7 @@ export interface CutHintContext {
 
 const SORTED_SHARE = 0.97
 const CROWDED_SHARE = 0.95
-/** Shares of `rowsPlanned` after 1, 2, 3, and 4 or more overfull slices, if `isDensityKnown` is true. */
+/** After 1, 2, 3, and 4 or more overfull slices, the next slice is planned for this share of `rowsPlanned`. */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
 /** Used instead of `KNOWN_SHARES` if `isDensityKnown` is false and the rows are sorted by time. */
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const

@@ -49,7 +49,7 @@ export class Walk {
   #highest = 0
   #highestCounted = 0
   #withoutKey = 0
-  /** The text of each row without a key, and the pages that had this row: their numbers and keys. */
+  /** For the text of each row without a key: the pages with this row, as their number and their keys. */
   readonly #keyless = new Map<string, Set<string>>()
   #keylessAgain = 0
   #reachedEnd = false

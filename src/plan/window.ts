@@ -48,7 +48,7 @@ export function nextWindow(previous: PreviousRun, serviceTime: Instant, rules: W
   return { since: minusMs(reached, rules.overlapMs), until, serviceTime }
 }
 
-/** Returns false if the clock was set back to `serviceTime` and rows before the window may be unread. */
+/** Returns false if the clock was set back to `serviceTime`, and so far that rows before the window may be unread. */
 export function reachesBack(
   window: Window,
   previous: PreviousRun,

@@ -46,7 +46,7 @@ const PRICES: Range = [20, 5_020]
 
 const PLAIN_STYLES: readonly PlainTimeStyle[] = ['zulu', 'offset', 'bare']
 
-/** The random values of one row. The same purpose, such as `status`, always returns the same value. */
+/** The random values of one row. They are always the same for the same purpose, such as `status`. */
 export class Dice {
   readonly settings: WorldSettings
   readonly #seed: number

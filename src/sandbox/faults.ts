@@ -113,7 +113,7 @@ export class Faults {
     return argument === undefined ? undefined : Number(argument)
   }
 
-  /** Returns the answer of the first fault that applies. */
+  /** Returns what the first fault that applies makes the service answer. */
   answer<T>(place: FaultPlace, answers: Partial<Record<FaultName, (argument: string) => T>>): T | undefined {
     for (const [name, answerOf] of Object.entries(answers)) {
       const argument = this.take(name as FaultName, place)

@@ -107,7 +107,7 @@ export class ItemLines {
     if (this.#end - start > this.lineBytesMax) this.lineBytesMax = this.#end - start
   }
 
-  /** Only strings without escapes are written without their quotes. */
+  /** Writes a string without its quotes, unless it contains escapes. */
   #field(id: number, at: number, { fields, loneSurrogates }: Item): number {
     const out = this.#out
     const { bytes } = this.#json

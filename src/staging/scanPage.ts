@@ -117,7 +117,7 @@ class PageScan {
   /** Whether rows of a shape have the deletion flag. */
   readonly #isShapeFlagged: (boolean | undefined)[] = []
   readonly #isKeyField: (boolean | undefined)[] = []
-  /** The node of the last field of the object that was scanned last. */
+  /** The trie node of the last field in the latest object. */
   #lastNode!: TrieNode
   #itemPosition = 0
   #itemIds: ItemId[] = []

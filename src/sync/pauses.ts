@@ -53,7 +53,7 @@ function pausedBy({ report, code, reason, cure }: Pause): SyncError {
 export async function pauseAfter(context: SyncContext, report: ReportName, error: SyncError): Promise<void> {
   if (!PAUSING_ERRORS.includes(error.code) || error instanceof PauseError) return
   const { code, message: reason, cure } = error
-  // Does not replace an operator's pause, because a pause by a refusal would end with the next successful `check`.
+  // Does not replace an operator's pause: a pause caused by a refusal ends with the next successful `check`.
   const isByOperator = (pause: Pause) => pause.report === report && pause.code === 'REPORT_PAUSED'
   if ((await context.warehouse.books.pauses()).some(isByOperator)) return
   const client = clientOf(error, context.settings)

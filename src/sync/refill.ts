@@ -46,7 +46,7 @@ export async function storeSettings(context: SyncContext, report: ReportName, sc
   await warehouse.recordCoverage({ report, scope, fence }, nextCoverage(stored, wanted, undefined))
 }
 
-/** Reads the rows again in parts, newest first. These rows do not move the mark, and do not count as late. */
+/** Reads old rows again in parts, newest first. They do not move the high-water mark, and do not count as late. */
 export async function readAgain(context: SyncContext, reading: Reading, refill: Refill): Promise<void> {
   const { until, record, endReset } = refill
   const { config, declaration } = reading.plan

@@ -74,7 +74,7 @@ function boundsOf(context: SyncContext, { report, from, to }: VerifyRequest, mar
     throw notVerifiable(report, `the window ends at ${formatInstant(until)}, behind what was read`, cure)
   }
   if (since <= until) return { since, until, mark }
-  // If the command has only one bound, the message also names the other one: the report's start or its mark.
+  // If only one bound was given, the message also names the other one: the report's start, or how far it was read.
   if (from !== undefined && to !== undefined)
     throw notVerifiable(report, 'the window ends before it begins', 'Give a --from before --to.')
   if (from !== undefined)

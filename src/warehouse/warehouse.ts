@@ -214,7 +214,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#database.transaction((sql) => recordPause(sql, pause, now))
   }
 
-  /** With `onlyRefused`, pauses that an operator set stay. */
+  /** `onlyRefused` keeps the pauses that an operator has set. */
   resume(reports: readonly ReportName[], which: { readonly onlyRefused?: boolean } = {}) {
     return this.#database.transaction((sql) => clearPauses(sql, reports, which))
   }
@@ -263,7 +263,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => publish(this.#database, to, this.#open.publishBy))
   }
 
-  /** Waits until a running transaction has ended. */
+  /** Returns the rows of a query, which runs after the current transaction. */
   rows<T>(sql: string): Promise<T[]> {
     return this.#database.rows<T>(sql)
   }

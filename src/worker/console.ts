@@ -25,7 +25,7 @@ export interface ConsoleWiring extends Pick<ConsoleOptions, 'clock' | 'queues' |
 
 const RETRY_MS = 5_000
 
-/** Opens the console. If its port is taken, throws if `isRequired`, or tries again until the port is free. */
+/** Opens the console. If its port is taken: throws with `isRequired`, otherwise tries again until the port is free. */
 export async function startConsole(wiring: ConsoleWiring, isRequired: boolean) {
   const { log, clock } = wiring
   const ending = new AbortController()

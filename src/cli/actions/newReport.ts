@@ -72,7 +72,7 @@ interface SeenReport extends Pick<Declaration, 'name' | 'path' | 'answer' | 'pag
 
 type Guess = ReturnType<typeof guessesFrom>[number]
 
-/** The accepted names. The formatter would wrap lines with longer names. */
+/** The accepted names. With longer names, the written file would not be formatted: the formatter wraps its lines. */
 const [FIELD_NAME, COLUMN_NAME] = [/^[^'\\\p{C}]{1,48}$/u, /^(?!rowid$)[a-z][a-z0-9_]{0,47}$/]
 const IDENTIFIER = /(^|_)(id|key|uuid|guid|code|number|no|ref|reference)$/
 

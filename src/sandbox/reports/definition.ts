@@ -10,7 +10,7 @@ export interface Endpoint {
   readonly envelope: boolean
   readonly parameters: Readonly<Record<string, ParameterType>>
   readonly required?: readonly string[]
-  /** The specification's names of the parameters that the declaration names differently, by the declaration's names. */
+  /** Maps names of parameters in the declaration to their names in the specification, where the two differ. */
   readonly renames?: Readonly<Record<string, string>>
   /** The names of the paging fields, if they differ from those of the specification (§2). */
   readonly pages?: { readonly number: string; readonly size: string; readonly items: string; readonly total: string }

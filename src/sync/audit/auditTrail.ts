@@ -26,7 +26,7 @@ import type { ReportRun } from '../syncReport.ts'
 const RECORDS_A_LOAD_MAX = 2_000
 /** One run reads at most this many trails again, so that runs stay short. */
 const TRAILS_AGAIN_MAX = 2_000
-/** After this many failures and no success, the run checks whether any trail can be read. */
+/** After this many failures and no success, the run checks whether the service can return any trail at all. */
 const FAILED_BEFORE_TEST = 20
 /** After these errors, the run skips the record. */
 const ERRORS_OF_ONE_RECORD: readonly ErrorCode[] = [

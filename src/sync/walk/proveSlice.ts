@@ -79,7 +79,7 @@ async function followVerdicts(reading: SliceReading): Promise<ProvenRows | CutSl
   }
 }
 
-/** Reads one slice. Its first pages stay in memory until the slice can no longer be cut. */
+/** Reads one slice. Its first pages stay in memory while the slice may still be cut. */
 class SliceReading {
   readonly source: SliceSource
   readonly slice: Slice

@@ -93,7 +93,7 @@ export class Reading implements AsyncDisposable {
     return provenSlices({ ...this.source, timeFilter }, spans)
   }
 
-  /** Yields slices by modification time. Rows that were never edited are first read by creation time. */
+  /** Yields slices by modification time. First reads rows by creation time, which unedited rows may match only. */
   async *window(span: Span): AsyncGenerator<ProvenSlice, void> {
     if (this.asksCreated) for await (const slice of this.slices('created', [span])) this.#noteRecent(slice)
     yield* this.slices('window', [span])

@@ -1,4 +1,4 @@
-/** Reads and writes how the service divides each report into pages. */
+/** Reads and writes the paging profile of each report: how the service divides it into pages. */
 import type { ReportName } from '../../../schema/index.ts'
 import { joinProfiles, isSameProfile, type PagingProfile, UNKNOWN_PAGING } from '../../plan/pagingProfile.ts'
 import { type Sql, text, type WithNulls, withoutNulls } from '../database/sql.ts'

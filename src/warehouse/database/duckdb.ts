@@ -61,7 +61,7 @@ export class Database implements Sql, AsyncDisposable {
   readonly #lockedLake: string | undefined
   #side: DuckDBConnection | undefined
   readonly #cache = new QueryCache()
-  /** Runs statements at once. Only work that `#inTurn` has started may use this. */
+  /** Runs statements without waiting for a turn. Only work that `#inTurn` has started may use this. */
   readonly #atOnce: Sql = {
     run: (sql, values) => this.#execute(sql, values),
     rows: (sql, values) => this.#read(sql, values),

@@ -31,7 +31,7 @@ export function settings(options: FileOptions): Record<string, string> {
 
 /** With DuckDB's default of 100 compactions, small loads could rewrite large tables. */
 export const COMPACTIONS_MIN = 1
-/** A load may do one more compaction for this many replaced rows. */
+/** A load may do one more compaction for each group of this many replaced rows. */
 const REPLACED_A_COMPACTION = 30_720
 /** A load that adds at least this many rows and replaces none needs no compaction. */
 const ADDED_MANY = 10_000

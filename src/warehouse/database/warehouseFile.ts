@@ -29,7 +29,7 @@ export async function makeFile(path: string, aside: string, options: DatabaseOpt
     await link(aside, path)
     await flush(dirname(path))
   } catch {
-    // Another process was faster, or links are not supported. DuckDB then opens the file.
+    // Another process has created the file, or links are not supported. The caller then opens or creates it.
   } finally {
     await rm(aside, { force: true }).catch(() => undefined)
   }
@@ -62,13 +62,13 @@ export async function watchFile(path: string): Promise<() => Promise<void>> {
 
 export const spillPrefix = (warehouse: string): string => `${warehouse}.spill-`
 
-/** Returns the operations of a private folder to which DuckDB spills data. */
+/** Returns functions that create, keep and remove the private folder to which DuckDB spills data. */
 export function spillFolderOf(warehouse: string, isMove = false) {
   const prefix = `${spillPrefix(warehouse)}${isMove ? 'move-' : ''}`
   const own = prefix + randomUUID()
   return {
     own,
-    /** Creates the folder, because DuckDB would create one that other users can enter when it replays a log. */
+    /** Creates the folder. Otherwise DuckDB, when it replays a log, creates a folder that other users can enter. */
     prepare: (): void => attempt(() => makePrivateFolder(own), undefined),
     create: async ({ isAlone }: { readonly isAlone: boolean }): Promise<void> => {
       // Keeps `own`, where DuckDB may have written already. In a lake, newer folders may belong to living processes.

@@ -6,7 +6,7 @@ import type { EntryWindow, MergeCounts } from './loadInput.ts'
 import type { LoadTransaction } from './loadSteps.ts'
 import { insertRowsSql } from './merge.ts'
 
-/** Stores the staged entries. In the windows, deletes stored entries that the service no longer returns. */
+/** Stores the staged entries. Deletes stored entries in the windows of the load that the service no longer returns. */
 export async function mergeEntries(
   sql: Sql,
   load: LoadTransaction,

@@ -94,7 +94,7 @@ async function correctKeys(sql: Sql): Promise<void> {
       count(id_sent) - count(DISTINCT (n, sid, id_sent)) FILTER (id_sent IS NOT NULL) AS doubled
     FROM child_items`)
   if (ids === undefined || ids.withId === 0 || (ids.withId === ids.items && ids.doubled === 0)) return
-  // A position begins with one more # than any id, because ids can look like positions.
+  // The key of an item without an id is its position. It begins with more # than any id, so that it equals none.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE child_items AS
     SELECT * EXCLUDE (child_key, own),

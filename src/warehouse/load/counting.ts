@@ -72,7 +72,7 @@ async function recordCreations(sql: Sql, place: ReportPart, { span, readBy, keys
   const missing: string[] = []
   for (let from = 0; from < all.length; from += KEYS_AT_ONCE) {
     const some = all.slice(from, from + KEYS_AT_ONCE)
-    // Stores the overlap of the stored and the new range. If they do not overlap, stores the new range.
+    // A key was created in the stored range and in the new one, so their overlap is stored (if none, the new one).
     await sql.run(`
       ${readKeysSql(place, some)}
       CREATE OR REPLACE TEMP TABLE noted AS

@@ -187,7 +187,7 @@ export class FieldSql {
     if (field.elements !== undefined || has(field.kinds, NESTED)) return true
     const type = this.#typeOf(field)
     if (type === undefined || type === 'JSON') return true
-    // Such a field is read as JSON, because the text "7" would look like the number 7 as VARCHAR.
+    // A field with both texts and numbers is read as JSON: as VARCHAR, the text "7" would look like the number 7.
     return !alwaysFits(type, field.kinds) && has(field.kinds, TEXTS) && has(field.kinds, NUMBERS | Kind.boolean)
   }
 }

@@ -112,7 +112,7 @@ const COLUMNS_CHANGED = new Error('another process has changed columns')
 /** Rolls the load back, so that `loadOnce` stages its rows and tries again. */
 const NOT_ALL_NEW = new Error('a row is not new, or has a value that does not fit')
 
-/** Returns whether all rows are probably new, because earlier loads of the report have only inserted rows. */
+/** Returns whether all rows are probably new, judging by earlier loads of the report. */
 async function mayBeAllNew(sql: Sql, load: FileLoad): Promise<boolean> {
   const { report, segment } = load
   if (segment.rows === 0 || segment.rejected.length + segment.collections.length > 0 || !onlyWrites(load)) return false

@@ -58,7 +58,7 @@ interface AnyLoad {
   readonly segment?: Segment | undefined
   /** Default: `NO_RULES`. */
   readonly rules?: LoadRules | undefined
-  /** The service's time. A stored row that was observed later shows that the service's clock was set back. */
+  /** The service's time. If a stored row was observed later than this, the service's clock was set back. */
   readonly serviceNow?: Instant | undefined
   readonly requests?: readonly RequestEntry[] | undefined
   readonly closes?: readonly ClosedWindow[]

@@ -77,7 +77,7 @@ const LONG_ROW_BYTES = PARSED_BYTES / 2_048
 /** Lists the keys of short rows. For long rows, lists only NULL. */
 const KEYS_OF_SHORT = `CASE WHEN strlen(t._extra) < ${LONG_ROW_BYTES} THEN json_keys(t._extra) ELSE [NULL] END`
 
-/** Reads the keys of long rows in several queries, to save memory. */
+/** Returns fields in `_extra` of replaced rows that the new rows lack. Several queries for long rows save memory. */
 async function missingExtraFields(sql: Sql, { input }: RowMerge, target: string): Promise<Set<string>> {
   const shapes = input.segment?.catalog.shapes ?? []
   const replaced = `written_rows w JOIN staged s ON s.rowid = w.sid JOIN ${target} t ON t.rowid = w.replaced WHERE strlen(t._extra)`
@@ -131,7 +131,7 @@ function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumn
     ELSE ${isNewerSql(report, [fresh, stored], kind === 'backfill' || kind === 'retry' ? '>' : '>=')} END`
 }
 
-/** A version without a deletion flag restores a stored row only if the row was deleted by absence. */
+/** A deleted row stays deleted if its new version has no deletion flag, unless the row was deleted by absence. */
 const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
 /** A row is deleted by its flag or, without a flag, by `gone_keys`. */

@@ -35,7 +35,7 @@ export async function updateRejectedRows(sql: Sql, load: LoadTransaction): Promi
   await deleteCorrectedRows(sql, { ...load, staged })
 }
 
-/** If the row is already stored, only its time is updated. */
+/** If the row is already stored, only updates when it was last seen. */
 async function recordRejected(
   sql: Sql,
   { input, report, rules: { excludePayload }, loadId }: LoadTransaction,

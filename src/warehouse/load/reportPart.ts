@@ -28,7 +28,7 @@ export function keyColumn(report: Declaration): string {
   return report.key.find((column) => !asked.has(column)) ?? ''
 }
 
-/** Returns SQL that fills a temporary table. A NULL `~stamp` means all versions of the key, infinity means none. */
+/** Returns SQL that writes keys to a temporary table. `~stamp`: NULL for all versions of a key, infinity for none. */
 export function keysTableSql({ key, fields, asked }: ReportTable, into: string, keys: RowKeys): string {
   const columns = key.map((column) => {
     const fromRequest = asked.find((each) => each.name === column)

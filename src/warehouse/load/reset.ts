@@ -40,7 +40,7 @@ export async function resetReport(sql: Sql, request: ResetRequest): Promise<numb
     for (const table of tables) await sql.run(`DELETE FROM ${table} WHERE true`)
     for (const table of BOOKS_OF_ROWS.split(' ')) await sql.run(`DELETE FROM tidemark.${table} ${ofReport}`)
   } else {
-    // A row without a fingerprint counts as unread. Audit trails need none, because reading them replaces them.
+    // A row without a fingerprint counts as unread. Rows of audit trails need no change: each read replaces them.
     if (report.perRecord === undefined)
       for (const table of tables) await sql.run(`UPDATE ${table} SET _row_hash = NULL`)
     await sql.run(`
@@ -63,7 +63,7 @@ export interface ResetEnd extends Deletion {
   readonly currencies: readonly string[]
 }
 
-/** Marks rows that were not read since the reset as deleted. Returns their number. */
+/** Marks all rows as deleted that were not read since the reset. Returns their number. */
 export async function endReset(sql: Sql, end: ResetEnd): Promise<number> {
   const { report, scope, currencies } = end
   const others = `t.target_currency NOT IN (${currencies.map(text).join(', ')})`

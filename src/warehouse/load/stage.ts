@@ -109,7 +109,7 @@ function shapeHash(shapes: readonly (readonly string[])[]): string {
   return `([${hashes.join(', ')}]::UBIGINT[])[r."$" + 1]`
 }
 
-/** Moves rejected rows to `staged_rejected`, and returns the number of different rows. */
+/** Moves rejected rows to `staged_rejected`, and returns the number of distinct rows. */
 async function moveRejected(sql: Sql, { segment, numberPrefix }: FileLoad, stagedRejected: number): Promise<number> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE staged_rejected AS

@@ -14,7 +14,7 @@ import type { ExportedFile, ExportedTable } from './exportManifest.ts'
 /** A range of this many keys makes a file of several megabytes. */
 const WIDTH_MIN = 100_000n
 const WIDTH_GROWTH = 10n
-/** A new width divides a table into at most this many ranges. */
+/** When the width of key ranges is chosen, a table gets at most this many of them. */
 const RANGES_WANTED_MAX = 200
 /** Maximum number of key ranges. A table with more gets wider ranges, and all its files are written again. */
 const RANGES_MAX = 1_000

@@ -40,7 +40,7 @@ export const childKey = ({ key }: Pick<ReportTable, 'key'>): readonly string[] =
 export interface VersionsToClose {
   readonly table: string
   readonly key: readonly string[]
-  /** A query with the columns `tid`, a rowid, and `until`, the end of the version. */
+  /** A query with two columns: `tid` (a rowid) and `until` (the end of the version). */
   readonly rows: string
 }
 

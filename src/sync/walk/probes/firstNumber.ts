@@ -71,7 +71,7 @@ async function numberBySmallPages(read: Read, first: FetchedPage, again: () => P
     if (same === 1) return undefined
   }
   // Rows that both reads of the first page returned existed the whole time. If the service counted pages from 0,
-  // page 0 or page 1 would have had more of these rows.
+  // page 0 or page 1 would contain more of them.
   return first.page.rowCount > rows && sharedRows(first.page, (await again()).page) > rows ? 1 : undefined
 }
 

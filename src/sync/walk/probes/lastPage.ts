@@ -1,4 +1,4 @@
-/** Finds the last page of an old span if responses have no total. */
+/** Finds the last page of a span that ends before `youngFrom`, if responses have no total. */
 import type { CountedPages, Slice, WalkSettings } from '../../../plan/slice.ts'
 import { searchLastPage, type PageComparison } from '../../../plan/lastPage.ts'
 import { type Span, splitAt } from '../../../plan/spans.ts'
@@ -10,11 +10,11 @@ import { type PageWalk, questionFor, type SliceSource } from '../walkPages.ts'
 
 export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
-  /** False if a full page was read before the next page was empty: rows may have moved between them meanwhile. */
+  /** False if the page is full and was read before the empty next page, because a row may have moved in between. */
   readonly isComplete: boolean
 }
 
-/** A load is planned only this full, because events with two modification times may be read twice. */
+/** Loads are planned below their limit: events match by two modification times, and may be read twice. */
 const LOAD_SHARE = 0.8
 
 /** Returns `guess` (the page to request first) and `stop` (where to cut a span that is too large for one load). */

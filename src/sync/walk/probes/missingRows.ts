@@ -66,7 +66,7 @@ export async function probeOutside(source: SliceSource, span: Span, seen: readon
   for (const edge of edges) {
     if (edge.since !== undefined && edge.since > edge.until) continue
     const shown = stampsIn([await source.pages.read(questionFor(source, edge), 1)])
-    // Ignores entries of `begun` and `ended`, because a service that rounds the bounds may return them again.
+    // Ignores entries at exactly `begun` or `ended`, because a service that rounds the bounds may return them again.
     if (shown.some((at) => at < begun || at > ended)) return true
   }
   return false
