@@ -74,7 +74,7 @@ export class Deliveries {
     return this.#options.book.memory.receivers[name] as ReceiverState
   }
 
-  /** Adds messages about new rows, and saves them first, so that a retry after a crash has the same identifiers. */
+  /** Adds messages about new rows. Saves them before sending, so that a retry after a crash has the same ids. */
   async #collect({ name, reports = reportNames }: ReceiverConfig): Promise<void> {
     const { book, readNewData } = this.#options
     const { waiting, cursors } = this.#stateOf(name)

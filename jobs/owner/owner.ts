@@ -21,7 +21,7 @@ import { changedRows, logOutcome, type RunKind, type Runs, type RunWork } from '
 import { Leases, type RunLease } from './leases.ts'
 import { attemptOf } from './sharedRuns.ts'
 
-/** Runs `work` while no other worker of the lake has the lease. */
+/** Waits for the lease, which one worker of the lake can have at a time, then runs `work`. */
 export type LeaseOfLake = (name: string, signal: AbortSignal, work: () => Promise<unknown>) => Promise<unknown>
 
 export interface OwnerOptions {

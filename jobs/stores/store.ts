@@ -20,7 +20,7 @@ export interface OpenOptions {
   readonly directory: string
   readonly log?: Log | undefined
   readonly clock: Clock
-  /** A part of all names in the store. Installations with different prefixes can share a server. */
+  /** The beginning of all names in the store. Installations with different prefixes can share a server. */
   readonly prefix?: string | undefined
   readonly leaseMs?: number | undefined
   readonly telemetry?: Telemetry | undefined

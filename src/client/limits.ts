@@ -5,7 +5,7 @@ import { DAY_MS, MINUTE_MS, SECOND_MS } from '../instant.ts'
 const MEBIBYTE = 1_024 * 1_024
 
 export const DEFAULT_LIMITS = {
-  /** A reachable service connects within 4 s even if a packet is lost, so after this time it counts as down. */
+  /** A reachable service connects within 4 s even if a packet is lost. After 10 s it counts as down. */
   connectMs: 10 * SECOND_MS,
   headersMs: HEAD_MS_MAX,
   bodyMs: 30 * SECOND_MS,

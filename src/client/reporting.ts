@@ -138,7 +138,7 @@ class Client implements AsyncDisposable {
     return { expiresAt, scopes }
   }
 
-  /** Returns the service's time or slightly earlier, or our time if there is no Date. Undefined before any response. */
+  /** Returns the service's time, at most a second too early, or ours if responses have no Date. Undefined at first. */
   serviceNow(): Instant | undefined {
     return this.#serviceClock.now()
   }
@@ -189,7 +189,7 @@ class Client implements AsyncDisposable {
     const context = { report, scope, redactor: this.#redactor }
     const error = errorOf(answer, context)
     if (error !== undefined) {
-      // The stored error has no Retry-After, because each later read would start the pause again.
+      // The stored error has no Retry-After. Otherwise each later read of this error would start the pause again.
       const stored = errorOf({ ...answer, retryAfterMs: undefined }, context) ?? error
       if (answer.status === 401 || (answer.status === 403 && forbids !== 'request')) this.#refusals.set(report, stored)
       throw error

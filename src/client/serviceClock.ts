@@ -1,8 +1,8 @@
 /**
  * Computes the earliest time that the service's clock can show. The service writes `Date`, in whole seconds, between
  * our request and the arrival of its response: `Date − arrived ≤ offset < Date + 1 s − sent`. The offset is the
- * service's clock minus our monotonic clock. The highest lower bound of all responses is used, until the upper
- * bound of a response is below it: the service's clock was set back, and the lower bound of that response is used.
+ * service's clock minus our monotonic clock. The highest lower bound of all responses is used. A response with an upper
+ * bound below it shows that the service's clock was set back: then its lower bound is used.
  */
 import type { Clock } from '../clock.ts'
 import { fromMillis, type Instant, minusMs, toMillis } from '../instant.ts'

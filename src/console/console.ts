@@ -1,4 +1,4 @@
-/** Assembles the console's server from headers, gate, rate limit and routes. */
+/** Assembles the console's server from headers, access checks, rate limit and routes. */
 import cookie from '@fastify/cookie'
 import rateLimit from '@fastify/rate-limit'
 import fastify, { type FastifyInstance } from 'fastify'

@@ -30,7 +30,7 @@ export interface Changes extends AsyncDisposable {
   readonly cursor: string
   /** Passes changes to `take` as JSON. Example: `{"table":"events","change":"insert","row":{"event_id":1}}`. */
   readonly read: (take: (changes: readonly string[]) => Promise<void>) => Promise<void>
-  /** Passes the changes of the first report to `take` as rows. The first column is `_change`. */
+  /** Passes the changes of the first requested report to `take` as rows. The first column is `_change`. */
   readonly readCells: (take: TakeRows) => Promise<readonly string[]>
   /** Writes the same rows as `readCells` to a Parquet file. Returns the number of rows. */
   readonly writeParquet: (file: string) => Promise<number>

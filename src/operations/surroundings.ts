@@ -36,7 +36,7 @@ export async function openSurroundings({ config, clock, env, openLog }: Host) {
   const opened = opening.move()
   return {
     log,
-    /** Its lines are only stored for `tidemark logs`. */
+    /** Stores lines for `tidemark logs`, and prints none. */
     storedLog,
     observe: observedBy(...(tracing === undefined ? [] : [tracing.observe]), loggingWork(log, clock)),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),

@@ -22,7 +22,7 @@ export function mergedRanges(notes: readonly CreationRange[]): readonly Creation
   return ranges
 }
 
-/** Yields times, and expects in `next` the service's row count up to that time. Returns at most `rangesMax` ranges. */
+/** Yields times, and expects in `next` the service's row count up to that time. Returns ranges whose counts differ. */
 export function* searchDiffering(
   ranges: readonly CreationRange[],
   total: number,

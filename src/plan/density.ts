@@ -15,7 +15,7 @@ const TREND_SHARE_BY_CHANCE = 0.1
 const CHANCE_DEVIATIONS = 2
 /** Most reports grow over time: each slice is expected to be 3 % denser than the slice before. */
 const TREND_AT_FIRST = 0.03
-/** At most 42 % denser: e^0.35 = 1.42. */
+/** The next slice is expected to be at most 42 % denser than the latest: e^0.35 = 1.42. */
 const TREND_MAX = 0.35
 
 /** Returns how many rows to plan for a slice, so that the slice rarely exceeds one response. */

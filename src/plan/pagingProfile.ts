@@ -27,7 +27,7 @@ export const isSameProfile = (a: PagingProfile, b: PagingProfile): boolean =>
     (fact) => a[fact] === b[fact],
   )
 
-/** Records a page's length. Larger pages than usual must not be recorded: full pages would then count as last pages. */
+/** Records a page's length. Do not call this for larger pages than usual: full pages would then count as last pages. */
 export const withPage = (profile: PagingProfile, rows: number): PagingProfile =>
   rows <= profile.longestPageRowsOfRun ? profile : { ...profile, longestPageRowsOfRun: rows }
 
@@ -82,8 +82,8 @@ export const rowsAPage = ({ fullPageRows, longestPageRows }: PagingProfile, aske
 const CLAMP_SHARE_MIN = 0.05
 
 /**
- * Whether page 1 of a bare array has all rows. `unless clamped`: unless the service has shortened its pages. `if
- * unpaged`: if the service ignores page numbers.
+ * Whether page 1 of a bare array has all rows. `unless clamped`: yes, unless the service has shortened its pages.
+ * `if unpaged`: yes, if the service ignores page numbers.
  */
 export type Page1Completeness = 'certain' | 'unless clamped' | 'if unpaged' | 'unknown'
 

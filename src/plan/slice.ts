@@ -1,4 +1,4 @@
-/** The state of a slice (a span of time that is proven by itself) while it is read, and what judge.ts may decide. */
+/** The state of a slice (a span of time that is proven complete by itself) while it is read, and the verdicts. */
 import type { Instant } from '../instant.ts'
 import type { Page1Completeness, PagingProfile } from './pagingProfile.ts'
 import type { CrowdedInstant, CutPlan } from './spanQueue.ts'
@@ -19,7 +19,7 @@ export interface WalkSettings {
   readonly pageSize: number
   /** Rows that are modified at this time or later can still appear. */
   readonly youngFrom: Instant
-  /** The report's `start`: where a span without a lower bound is cut. */
+  /** The report's `start`. A span without a lower bound is cut at this time first. */
   readonly start: Instant
   readonly loadRowsMax: number
   readonly walkAttemptsMax: number

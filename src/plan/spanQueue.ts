@@ -10,7 +10,7 @@ const SPARSE_SHARE = 0.1
 const SPARSE_GROWTH = 3
 /** After this many overfull slices in a row, a slice is not cut if it is as short as `#goodLength`. */
 const CROWDED_AFTER = 3
-/** After more than this many overfull slices in a row, `shorterLength` limits the next slice. */
+/** After more than this many overfull slices in a row, the next slice is at most `shorterLength` long. */
 const HINTED_OVERFULL_MAX = 3
 /** If a shortened slice still has more than this share of the previous rows, most rows are probably at one instant. */
 const STUCK_SHARE = 0.8

@@ -6,7 +6,7 @@ export const SHAPE_FIELD = '$'
 /** Row `n` of page `p` has the ordinal `p × ROWS_A_PAGE + n`. */
 export const ROWS_A_PAGE = 2 ** 24
 
-/** If the items of a collection have different ids, the ids become the keys of the child rows. */
+/** The field that identifies an item. If it is unique in a collection, it becomes the key of the child row. */
 export const CHILD_ID_FIELD = 'id'
 
 /**

@@ -14,7 +14,7 @@ export interface ReaderConfig extends Pick<Config, 'published' | 'lake'> {
   readonly limits: Pick<Limits, 'queryMemory' | 'queryDisk' | 'queryTimeMs' | 'warehouseThreads'>
 }
 
-/** The query ends before a row that would raise the length of all values above `charsMax` characters. */
+/** The result ends before the row with which all values together would exceed `charsMax` characters. */
 export type QueryOptions = Pick<AskOptions, 'signal'> & { readonly charsMax?: number }
 
 export interface Reader extends AsyncDisposable {

@@ -19,11 +19,11 @@ import { turns } from '../turns.ts'
 const PROGRAM = fileURLToPath(new URL('./readerMain.ts', import.meta.url))
 const MIB = 2 ** 20
 const NODE_MEMORY = 384 * MIB
-/** Added to the limit, because the kernel also counts memory that V8 reserves and does not use. */
+/** Added to the process's memory limit, because the kernel also counts memory that V8 reserves and does not use. */
 const RESERVED_MEMORY = 512 * MIB
 /** Each thread's stack is large enough for deeply nested statements. A larger one would use up the memory limit. */
 const STACK_KIB = 4_096
-/** Converting one huge value to text could otherwise use up the memory of the machine. */
+/** Limits V8's heap, because one huge value that is converted to text could use up the memory of the machine. */
 const FLAGS = ['--max-old-space-size=256']
 
 interface ProcessLimits {

@@ -137,7 +137,7 @@ function select(table: Table, values: ReportRequest['values']): readonly Row[] {
   return table.rows.filter((row) => (withDeleted || !row.deleted) && wanted.every((test) => test(row)))
 }
 
-/** Compares the window with both times of a row, as the service does: its own and that of its children. */
+/** Compares the window with both modification times of a row, as the service does: the row's and its children's. */
 function windowTest(values: ReportRequest['values']): Test | undefined {
   const [since, until] = [values.get('modifiedSince'), values.get('modifiedUntil')]
   if (since === undefined && until === undefined) return undefined

@@ -1,7 +1,7 @@
 /** Times in ticks of 100 ns, which is finer than the client's precision. Tests thus find its rounding errors. */
 import { parseInstant, type Instant } from '../instant.ts'
 
-/** Ticks since 2020. Ticks since 1970 would exceed 2^53, the limit of exact integers. */
+/** Ticks of 100 ns since 2020. Ticks since 1970 would exceed 2^53, the limit of exact integers. */
 export type Ticks = number
 
 /** The modification time of a row that was never edited. No window contains this time. */

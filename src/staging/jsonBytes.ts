@@ -66,7 +66,7 @@ export function insertedBytesMax(splices: readonly Splice[]): number {
   return sum
 }
 
-/** Copies bytes with the splices, which must be sorted. Returns the position after the copy. */
+/** Copies bytes and inserts the splices, which must be sorted. Returns the position after the copy. */
 export function copySpliced(
   { bytes, from, to }: { bytes: Buffer; from: number; to: number },
   { out, end }: { out: Buffer; end: number },
@@ -313,7 +313,7 @@ export class JsonBytes {
     return i + 1
   }
 
-  /** Returns the position of the next value or of the byte `close`. Errors call the array or object `whole`. */
+  /** Returns the position of the next value or of the byte `close`. `whole` names the array or object in errors. */
   next(at: number, close: number, whole: string): number {
     let i = this.skipSpace(at)
     if (this.bytes[i] === close) return i

@@ -97,7 +97,7 @@ export async function standingsOf(database: Pick<Database, 'rows'>, config: Stat
 
 type ScheduledTick = { readonly report: ReportName; readonly work: string; readonly atMs: number }
 
-/** Returns the scheduled runs with later times for incremental runs that the request budget delays. */
+/** Returns the scheduled runs, in which incremental runs are later if the request budget delays them. */
 export const ticksInBudget = <T extends ScheduledTick>(ticks: readonly T[], standings: readonly Standing[]): T[] =>
   ticks.map((tick) => {
     const due = standings.find(({ report }) => report === tick.report)?.requests?.due

@@ -52,7 +52,7 @@ export async function readSpans(reading: Reading, spans: readonly Span[], servic
   }
 }
 
-/** Reads rows that were added or edited since `startedAt`, and rows with a time in the future. */
+/** Reads rows that were added or edited since `startedAt`. Includes times in the future, which a service may store. */
 export async function readNewest(context: SyncContext, reading: Reading, startedAt: Instant): Promise<void> {
   const { declaration, config, scope } = reading.plan
   const serviceTime = await readServiceTime(context, declaration, { currency: scope })

@@ -121,7 +121,7 @@ export class Intake implements AsyncDisposable {
     await this.#spool[Symbol.asyncDispose]()
   }
 
-  /** False if windows must be loaded as a whole: those of audit entries, or of rows that need a second read. */
+  /** False for audit entries, and for rows whose deletions need a second read: a load has whole windows of them. */
   get #cutsBetweenPages(): boolean {
     return !this.#awaitsDifference && this.reason.kind !== 'audit'
   }

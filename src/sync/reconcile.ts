@@ -104,7 +104,7 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   if (isBounded) return
   const total = await totalNow(reading)
   if (total === (await context.warehouse.books.reconciledRows(open.reconcileId))) return
-  // The counts may differ because rows without a creation time were not read.
+  // If the counts differ, rows without a creation time may be missing, because they were not read.
   if ((await totalOfCreated(reading)).kind !== 'dated') await readByPage(reading)
 }
 

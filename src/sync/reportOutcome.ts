@@ -8,23 +8,23 @@ export const named = <T>(schema: z.ZodType<T>): z.ZodType<T> => schema
 
 const count = z.number()
 /** The default is 0, because another version of this program may not send the count. */
-const sum = count.default(0)
+const figure = count.default(0)
 
 export const Figures = z.object({
-  rows: sum,
-  inserted: sum,
-  updated: sum,
-  deleted: sum,
-  rejected: sum,
-  misfits: sum,
-  childrenWritten: sum,
-  schemaChanges: sum,
+  rows: figure,
+  inserted: figure,
+  updated: figure,
+  deleted: figure,
+  rejected: figure,
+  misfits: figure,
+  childrenWritten: figure,
+  schemaChanges: figure,
   /** Fields that got no column, because of the contract `freeze` or the column limit. Example: `['events.colour']`. */
   frozen: z.array(z.string()).readonly().default([]),
   /** Number of rows that the service returned only now, although an earlier window covered their modification time. */
-  late: sum,
-  /** The longest delay (ms) between a late row's modification and its appearance. A lower bound, and not a sum. */
-  latenessMs: sum,
+  late: figure,
+  /** The longest known delay (ms) between a late row's modification and its appearance. */
+  latenessMs: figure,
 })
 /** What a run has read and changed. */
 export interface Figures extends z.infer<typeof Figures> {}

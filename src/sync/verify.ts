@@ -37,7 +37,7 @@ export interface ScopeComparison extends ComparedScope, WindowComparison {
   readonly pages: number
 }
 
-/** Compares all scopes. Throws USAGE_INVALID if a window can't be compared, and the client's errors. */
+/** Compares all scopes. Throws errors of the client, and USAGE_INVALID if a window can't be compared. */
 export async function verifyReport(context: SyncContext, request: VerifyRequest): Promise<ScopeComparison[]> {
   const declaration = reportOf(request.report)
   if (declaration.perRecord !== undefined) {

@@ -109,7 +109,7 @@ async function workUntilStopped(wiring: OwnerWiring, warehouse: Warehouse, signa
   const housekeeping = new Housekeeping({ ...shared, ...retention, published, onPublished })
   const standings = () => standingsOf(warehouse, config)
   const operations = workerOperations({ ...shared, housekeeping, standings, console: wiring.consoleAddress })
-  // Workers that share a lake have no sockets, whose paths would be equal. Commands reach them through the queue.
+  // Workers that share a lake have no sockets: their paths would be equal. Commands reach them through the queue.
   await using _socket = isShared ? undefined : await listenAt(socketPathOf(config.warehouse), operations)
   log.info({ path: config.warehouse }, 'this process owns the warehouse')
   const orphans = isShared ? 0 : await queues.takeOverFromDeadOwner()

@@ -90,7 +90,7 @@ async function startServer(settings: LiveServerSettings): Promise<ReaderProcess>
 /** Returns when the server has ended. Kills the server if a reader's statement takes longer than `timeMs`. */
 async function watch(server: ReaderProcess, timeMs: number, signal: AbortSignal): Promise<SyncError> {
   for (;;) {
-    // Polls, because `Promise.race` would add a handler at each check, and the handlers would use up memory.
+    // Polls `isAlive`: a `Promise.race` with `ended` at each check would add handlers, which would use up memory.
     await clock.sleep(CHECK_EVERY_MS, signal)
     if (!server.isAlive) return server.ended
     const ms = await server.ask({ do: 'oldestStatementMs' }, { limitMs: ANSWER_MS_MAX, signal }).catch(asSyncError)

@@ -15,7 +15,7 @@ type JsonObject = { readonly [field: string]: Json }
 interface Comparison {
   readonly report: WorldReport
   readonly currency?: string | undefined
-  /** Removes from a row's JSON text the fields that privacy rules forbid to store. By default, keeps the whole row. */
+  /** Removes fields that privacy rules exclude from a row's JSON text. By default, removes none. */
   readonly keptOf?: (text: string) => string
 }
 

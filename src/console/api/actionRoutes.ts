@@ -136,7 +136,7 @@ function openErrands({ clock, log, backendOf }: ErrandOptions, signal: AbortSign
   }
   return {
     get: (id: string): Errand | undefined => errands.get(id),
-    /** Starts an errand and waits for at most `WAIT_MS_MAX`. The returned errand may therefore still be running. */
+    /** Starts an action and waits at most `WAIT_MS_MAX`. The returned errand contains its state, and may still run. */
     begin: async (request: OperationRequest): Promise<Errand> => {
       const [id, what, reports] = [randomUUID(), request.do, reportsOf(request)]
       const started_at = formatInstant(clock.now())

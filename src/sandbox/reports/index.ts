@@ -95,7 +95,7 @@ export const isWorldReport = (name: string): name is WorldReport => Object.hasOw
 
 export interface Route {
   readonly endpoint: NamedEndpoint
-  /** The part of the path that replaces `{enquiryId}`. It may not be a number. */
+  /** The part of the path that replaces `{enquiryId}`. It is not always a number. */
   readonly enquiryId?: string
 }
 

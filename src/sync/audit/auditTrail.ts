@@ -77,7 +77,7 @@ interface TrailRefill {
   readonly done: () => Promise<void>
 }
 
-/** Stores each entity's settings. Returns which trails to read again, by prefix of their scopes (`3:` or ''). */
+/** Stores each entity's settings. Returns which trails to read again, for each entity by its prefix (`3:` or ''). */
 async function openAuditCoverage(context: SyncContext, report: ReportName, followed: readonly FollowedReport[]) {
   const { warehouse, settings, fence } = context
   const wanted = readSettingsOf(settings, report)

@@ -104,7 +104,7 @@ export class Reading implements AsyncDisposable {
     if (this.recent !== undefined && this.recent.size > RECENT_MAX) this.recent = undefined
   }
 
-  /** Requests all rows without bounds. Returns a `CutSlice` if one response lacks rows. */
+  /** Requests all rows without bounds. Returns a `CutSlice` if one response does not contain all rows. */
   async readOneResponse(): Promise<ProvenSlice | CutSlice> {
     const outcome = await proveSlice({ ...this.source, policy: WALK_POLICIES['first look'] }, { span: undefined })
     return outcome.kind === 'proven' ? { ...outcome, span: this.unbounded } : outcome

@@ -7,7 +7,7 @@ import { type Sql, type WithNulls, withoutNulls, text } from '../database/sql.ts
 /** The advice to raise `overlap` depends on the late rows of this many days. */
 export const LATE_DAYS = 30
 
-/** Returns SQL that is true for a configured currency. The query must join `tidemark.report_states` as `s`. */
+/** Returns SQL that is true for a configured scope (currency). The query must join `tidemark.report_states` as `s`. */
 export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR list_contains(s.scopes, ${scope}))`
 
 /** SQL that selects the marks `m` up to which all rows were read. A report also has marks of other kinds. */

@@ -39,10 +39,10 @@ export class Fences {
   /** Returns a new fence. Earlier runs of this report and kind can no longer commit. */
   async take(sql: Sql, { report, kind, holder }: FenceRequest): Promise<Fence> {
     const place = placeOf({ report, kind })
-    // If `#newest` has an entry, no other process writes, so the stored fence is not read.
+    // `#newest` has entries only if no other process writes, so they are newer than stored fences.
     const stored = this.#newest.has(place) ? undefined : await readNewest(sql, { report, kind })
     const epoch = Math.max(stored?.epoch ?? 0, this.#newest.get(place)?.epoch ?? 0) + 1
-    // Another process may continue a backfill or reconcile, so its fence is stored at once.
+    // Stores the fence of a backfill or reconcile at once, because another process may continue it.
     if (!this.#isAlone || kind !== 'incremental') await write(sql, { report, kind, epoch, holder })
     // `check` stores the fence in the run's first commit, which saves a transaction.
     else this.#newest.set(place, { epoch, holder })

@@ -13,7 +13,7 @@ export async function recordRequests(sql: Sql, entries: readonly RequestEntry[],
 const MEASURED_DAYS = 7
 const REQUESTS_ASSUMED = 2
 
-/** Returns recent requests per report. The run with the most changes is not typical and not part of `changes`. */
+/** Returns recent requests per report. `changes` leaves out the run with the most changes, as an outlier. */
 export function requestUse(sql: Pick<Sql, 'rows'>, at?: Instant): Promise<RequestUse[]> {
   const since = (days: number) => `${at === undefined ? 'now()' : time(at)} - INTERVAL ${days} DAYS`
   return sql.rows<RequestUse>(`

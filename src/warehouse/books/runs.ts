@@ -34,8 +34,8 @@ export const isTakenOver = async (sql: Sql, { runId, startedAt }: RunRecord): Pr
   (await countOf(sql, `tidemark.runs WHERE run_id = ${text(runId)} AND started_at > ${time(startedAt)}`)) > 0
 
 /**
- * Marks all running runs as stopped. Nothing checks that their processes have died. With `newer`, marks only other runs
- * of the same report and kind.
+ * Marks all running runs as stopped. The caller must know that their processes have died. With `newer`, marks only runs
+ * of the same report and kind by other processes.
  */
 export async function stopDeadRuns(sql: Sql, newer?: { report: string; kind: RunKind; holder: string }): Promise<void> {
   const older =

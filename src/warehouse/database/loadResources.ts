@@ -75,7 +75,7 @@ async function withLongRows<T>(
   }
 }
 
-/** The parts of DuckDB's memory limit: the configured bytes, and what is added, in MiB. */
+/** The parts of DuckDB's memory limit: the configured bytes, and increases in MiB. */
 interface MemoryLimit {
   /** The configured limit. It is not read from DuckDB, because DuckDB rounds its text down. */
   readonly bytes: number

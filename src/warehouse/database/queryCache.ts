@@ -18,7 +18,7 @@ export class QueryCache {
   /** Drops results that the statement makes outdated. Call this before each statement. */
   before(sql: string): void {
     if (/^\s*SELECT\b[^;]*$/i.test(sql)) return
-    // Drops results of all tables written since BEGIN, because results cached before a ROLLBACK are wrong after it.
+    // Drops results of tables written since BEGIN: a result that the transaction has read is wrong after a ROLLBACK.
     for (const table of tablesIn(sql)) this.#writtenSinceBegin.add(table)
     for (const [query, { tables }] of this.#results)
       if ([...tables].some((table) => this.#writtenSinceBegin.has(table))) this.#results.delete(query)

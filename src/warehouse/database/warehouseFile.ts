@@ -75,7 +75,7 @@ export function spillFolderOf(warehouse: string, isMove = false) {
       await removeLeftovers(prefix, isAlone ? Infinity : toMillis(systemClock.now()) - DAY_MS, own)
       makePrivateFolder(own)
     },
-    /** Keeps the folder from removal by other processes. Call this once an hour. */
+    /** Renews the time of the folder, so that no other process removes it as a leftover. Call this once an hour. */
     keep: async (): Promise<void> => {
       const now = toMillis(systemClock.now()) / SECOND_MS
       await utimes(own, now, now).catch(() => makePrivateFolder(own))

@@ -10,7 +10,7 @@ import { heldRowsSql, partSql, type ReportPart, storedKeySql } from './reportPar
 export interface Deletion {
   readonly report: Declaration
   readonly runId: string
-  /** The service's time, in whole seconds like `_observed_at`. */
+  /** When the comparison started: the service's time, in whole seconds like `_observed_at`. */
   readonly startedAt: Instant
   readonly now: Instant
 }

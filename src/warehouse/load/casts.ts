@@ -53,7 +53,7 @@ function plainNumberOf(n: string): string {
     WHEN abs(${power}) <= ${EXPONENT_MAX} THEN ${shifted} END`
 }
 
-/** Casts the two halves of a decimal to 18 digits, because a cast to 38 digits is a hundred times slower. */
+/** Casts whole part and fraction separately to 18 digits, because a cast to 38 digits is a hundred times slower. */
 const decimalOf = (value: string): string => {
   const whole = `try_cast(split_part(${value}, '.', 1) AS BIGINT)::DECIMAL(38,9)`
   const sign = `CASE WHEN starts_with(${value}, '-') THEN '-' ELSE '' END`

@@ -129,7 +129,7 @@ function onlyWrites({ input, report: { deletedFlag: flag }, segment }: FileLoad)
   return flag === undefined || segment.catalog.shapes.every((shape) => shape.includes(flag))
 }
 
-/** Inserts rows directly, in half the time of staging and merging. */
+/** Inserts rows without staging and merging, in half the time. Used if all rows are new. */
 async function insertNew(sql: Sql, load: FileLoad & { readonly loadId: number }): Promise<LoadCounts> {
   const { table, segment, loadId } = load
   const target = `main.${name(table.name)}`

@@ -56,7 +56,7 @@ interface AnyLoad {
   readonly runId: string
   readonly now: Instant
   readonly segment?: Segment | undefined
-  /** Default: `NO_RULES`. */
+  /** Rules for new columns and private fields. Default: `NO_RULES`. */
   readonly rules?: LoadRules | undefined
   /** The service's time. If a stored row was observed later than this, the service's clock was set back. */
   readonly serviceNow?: Instant | undefined

@@ -4,7 +4,7 @@ import { VALUES } from '../../../schema/values.ts'
 import { countOf, type Sql, name, names, sameSql, text } from '../database/sql.ts'
 import type { RowMerge } from './loadSteps.ts'
 
-/** Returns why a value does not fit. Example: `no 64-bit integer`. */
+/** Returns why a value does not fit. Example: `no 64-bit integer`, for text in a BIGINT column. */
 export const reasonFor = (type: DuckType): string => VALUES[type as keyof typeof VALUES].misfit
 
 export const misfitSql = (

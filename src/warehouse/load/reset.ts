@@ -15,7 +15,7 @@ export interface ResetRequest {
   /** If true, deletes all rows at once. If false, rows stay until the next runs have read them again. */
   readonly empty: boolean
   readonly now: Instant
-  /** In the history, current versions of deleted rows end at this time. */
+  /** The service's time. In the history, current versions of the deleted rows end at this time. */
   readonly serviceNow: Instant
 }
 

@@ -10,7 +10,7 @@ import { discoveredColumns, retype } from './tables.ts'
 
 export interface PrivacyChange {
   readonly report: Declaration
-  /** A currency, an entity such as `3:`, or an empty text for all rows. */
+  /** A currency, the prefix of an entity's audit trails such as `3:`, or an empty text for all rows. */
   readonly scope: string
   readonly now: NewlyPrivate
 }

@@ -8,7 +8,7 @@ import { type FetchedPage, undefinedIfRefused } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { questionFor, type SliceSource } from '../walkPages.ts'
 
-/** Returns the first page's number: 0 if page 0 has rows that the walk missed. Undefined if unclear. */
+/** Returns the first page's number: 0 if page 0 has rows that the walk lacks, otherwise 1. Undefined if rows moved. */
 export async function probePageZero(source: SliceSource, span: Span | undefined, walk: Walk) {
   const read = readerOf(source, { span, size: walk.rowsAsked })
   const zero = await pageZero(read)
@@ -94,7 +94,7 @@ function isSame({ page: zero }: FetchedPage, { page: one }: FetchedPage): boolea
   return one.rowCount > 0 && one.lines(0).equals(zero.lines(0))
 }
 
-/** Returns undefined if rows have moved since the walk. */
+/** Returns 0 if page 0 has rows that the walk lacks, otherwise 1. Undefined if rows have moved since the walk. */
 function numberOf(walk: Walk, { page }: FetchedPage, keyed: boolean): 0 | 1 | undefined {
   if (!keyed) return walk.distinct + page.rowCount === walk.totalCount ? 0 : undefined
   const known = page.keys.filter((key) => walk.keys.has(key)).length

@@ -31,7 +31,7 @@ export interface ProbedSlice {
   readonly first: FetchedPage
 }
 
-/** Returns the last page, or the span cut in two if its rows exceed one load. Undefined if unclear. */
+/** Returns the last page, or the span cut in two if it exceeds one load. Undefined if pages contradict each other. */
 export async function probeLastPage({ source, slice, first }: ProbedSlice, walk: PageWalk) {
   const { pages, settings } = source
   const pageRows = first.page.rowCount
