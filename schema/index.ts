@@ -46,7 +46,7 @@ export const reportOf = (name: ReportName): Declaration => reports.find((report)
 
 export const isPerRecord = (name: ReportName): boolean => reportOf(name).perRecord !== undefined
 
-/** Accepts the name of each report, even if the report is registered later. */
+/** Accepts the name of any report, even if the report is registered later. */
 export const Report = z
   .string()
   .refine(isReportName, { error: () => `must be one of ${reportNames.join(', ')}` })

@@ -1,4 +1,4 @@
-/** Identifies files, and replaces whole files: a power cut leaves the complete old file or the complete new file. */
+/** Identifies files and replaces them atomically: a power cut leaves the complete old file or the complete new file. */
 import { open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { PRIVATE_FILE } from './folders.ts'

@@ -1,4 +1,4 @@
-/** The form of an entry in the list of commands. */
+/** The type of an entry in the list of commands. */
 import { InvalidArgumentError, Option } from 'commander'
 import { parseDuration } from '../units.ts'
 import { type Instant, parseInstant } from '../instant.ts'

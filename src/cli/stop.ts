@@ -43,12 +43,12 @@ export function catchSignals({ clock, say, quit }: StopOptions) {
   const onOrphaned = () => onSignal('SIGTERM')
   for (const name of SIGNALS) process.on(name, onSignal)
   if (process.channel !== undefined) process.once('disconnect', onOrphaned)
-  // Otherwise the open channel to the parent process would keep this process alive.
+  // Lets the process end although its channel to the parent process is open.
   process.channel?.unref()
   const { signal } = aborting
   return {
     signal,
-    /** Returns 130 after Ctrl-C and 143 after SIGTERM, or undefined without a signal or if a stop counts as success. */
+    /** Returns 130 after Ctrl-C and 143 after SIGTERM. Undefined without a signal, and if a stop counts as success. */
     exitCode: () => (endsWell ? undefined : exitCode),
     /** Makes a stop count as success, for commands such as `worker` that run until they are stopped. */
     endsWell: () => void (endsWell = true),

@@ -127,7 +127,7 @@ function redirected(answer: RawAnswer, request: RequestContext): SyncError {
 
 function unexpected(answer: RawAnswer, request: RequestContext): SyncError {
   const { status, bytes } = answer
-  // A 2xx response may contain private columns.
+  // A 2xx response may contain private columns, so the error does not quote it.
   const shown = status < 300 ? '' : request.redactor.shown(bytes.toString('utf8'), SHOWN_CHARS_MAX)
   return failure('STATUS_UNEXPECTED', request, {
     message: `the service answered ${status}, which is not in the specification${shown && `: ${shown}`}`,

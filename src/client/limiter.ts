@@ -174,7 +174,7 @@ const longPauseError = (waitMs: number, clock: Clock): SyncError =>
     },
   )
 
-/** Backfills are `behind`, because they wait for incremental runs. */
+/** Requests of backfills are `behind`: they are sent when no request of an incremental run waits. */
 export type Priority = 'first' | 'behind'
 
 /** After this many `first` requests in a row, a `behind` request is sent. */

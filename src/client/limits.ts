@@ -30,7 +30,7 @@ export type ClientLimits = Readonly<typeof DEFAULT_LIMITS>
 export const TOKEN_MARGIN_MS_MAX = MINUTE_MS
 /** A token is renewed when this share of its lifetime is left. Example: 12 s before the end of a lifetime of 60 s. */
 export const TOKEN_MARGIN_SHARE = 0.2
-/** No token is used longer, so that a revoked secret stops working within a day. */
+/** No token is used longer than this, so that a revoked secret stops working within a day. */
 export const TOKEN_LIFETIME_MS_MAX = DAY_MS
 /** A larger token response is an error, because no server would accept its token in a header. */
 export const TOKEN_ANSWER_BYTES_MAX = 256 * 1_024

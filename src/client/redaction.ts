@@ -2,7 +2,7 @@
 import { type Secret, spellingsOf } from '../secret.ts'
 
 const MASK = '[secret]'
-/** Only this many of the newest tokens are masked. Concurrent requests use fewer. */
+/** Only this many of the newest tokens are masked. Concurrent requests never use more tokens. */
 const TOKENS_REMEMBERED_MAX = 16
 const JWT_LIKE = /eyJ[\w-]{4,}\.[\w-]+\.?[\w-]*/g
 const BEARER = /\bbearer\s+[\w.~+/=-]{8,}/gi

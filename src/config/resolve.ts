@@ -133,7 +133,7 @@ function resolveReport(report: RegisteredReport, raw: RawConfig, onlyReports: re
     timeZone: own.time_zone ?? raw.defaults.time_zone,
     // With `never`, only commands reconcile.
     ...reconcileOf(report, own.reconcile_every ?? raw.defaults.reconcile_every),
-    /** Time between comparisons with the total of the service. 0: each run. Undefined: never. */
+    /** Time between comparisons of row counts, which find deletions. 0: in each run. Undefined: never. */
     deletesEveryMs: parseDuration(own.deletes_every ?? raw.defaults.deletes_every),
     pageSize: own.page_size ?? raw.defaults.page_size,
     overlapMs: parseDuration(own.overlap ?? raw.defaults.overlap) ?? 0,

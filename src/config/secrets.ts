@@ -9,7 +9,7 @@ import type { RawConfig } from './raw.ts'
 import { readSecretFile, type Sources } from './sources.ts'
 
 export interface ReceiverConfig {
-  /** The setting of the receiver. Example: `notify.data.pipeline`. */
+  /** The name of the receiver's setting. Example: `notify.data.pipeline`. */
   readonly name: string
   readonly takes: 'notices' | 'data'
   readonly format: keyof typeof RECEIVER_SECRETS

@@ -6,7 +6,7 @@
  */
 export type Run<Answer, Event> = Promise<Answer> & AsyncIterable<Event>
 
-/** Resolves when the caller's loop has taken the event. Without `await`, untaken events use up memory. */
+/** Resolves when the caller's loop has taken the event. Callers must `await` this, or events fill up memory. */
 export type Tell<Event> = (event: Event) => Promise<void>
 
 /** Starts `work` in a later microtask, so that a `for await` loop of the caller begins first and misses no event. */

@@ -115,7 +115,7 @@ const dismiss: Operation<'dismiss-rejected'> = async (engine, { reports, keys })
   return { dismissed }
 }
 
-/** Resets reports. Cancels their backfills first, which could load rows that were read before the reset. */
+/** Resets reports. Cancels their backfills first, because these could load rows that were read before the reset. */
 const reset: Operation<'reset'> = async (engine, { reports, empty = false }) => {
   const { warehouse, clock, client, settings } = engine.context
   const answer: AnswerOf<'reset'>['reset'] = []
@@ -136,7 +136,7 @@ const retype: Operation<'retype'> = async (engine, { column, type }) => {
   return { retyped }
 }
 
-/** Publishes. Returns an error instead of throwing it, because the rows are already in the warehouse. */
+/** Publishes the warehouse. Returns an error instead of throwing it, because the rows are already stored. */
 async function publish(engine: Engine): Promise<Publication> {
   try {
     return { published: await engine.publish() }

@@ -12,7 +12,7 @@ export interface LastWindow {
   readonly mark: Instant | undefined
   /** The service's time, approximately, when the window that set `mark` was read. */
   readonly until: Instant | undefined
-  /** When the run of that window began, by our clock. */
+  /** When the run that read this window began, by our clock. */
   readonly begunAt: Instant | undefined
 }
 
@@ -23,7 +23,7 @@ export function previousRead(last: Pick<LastWindow, 'mark' | 'until'>, serviceTi
   return serviceTime < at ? undefined : { until: earliest(last.mark, at), at }
 }
 
-/** Returns how late a row was at least (ms): the time from its modification to the request that missed the row. */
+/** Returns the minimum lateness of a row (ms): from its modification to the request that missed the row. */
 export const latenessMs = (stamp: Instant, missed: PreviousRead): number => Math.max(0, millisBetween(stamp, missed.at))
 
 export const countsLateRows = ({ newerBy, deletes }: Pick<Declaration, 'newerBy' | 'deletes'>): boolean =>

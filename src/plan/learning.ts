@@ -17,7 +17,7 @@ export function countedPages(state: SliceState): PagingProfile {
   return withLastPage(profile, Math.min(rows, settings.pageSize))
 }
 
-/** Returns the profile after a walk: page 1 was full if later pages added rows and no row was on two pages. */
+/** Learns the length of a full page: page 1 was full if later pages added rows and no row was on two pages. */
 export function walkedPages(state: SliceState): PagingProfile {
   const { attempt, readUpTo, walk } = state
   const isPaged = attempt === 1 && readUpTo === 'the end' && walk.firstTotal !== undefined

@@ -13,7 +13,7 @@ export interface PrivacyRules {
 
 export type ActiveRule = Exclude<ColumnRule, 'keep'>
 
-/** Begins the text that replaces a rejected row with private content. Such a row can't be loaded again. */
+/** The beginning of the text that replaces a rejected row with private content. Such a row can't be loaded again. */
 export const WITHHELD = 'withheld by '
 
 export type ObjectRules = ReadonlyMap<string, ActiveRule>

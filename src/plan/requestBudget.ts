@@ -10,7 +10,7 @@ export interface RequestUse {
   /** Requests in the last 24 hours; `others` were not sent by incremental runs. */
   readonly used: number
   readonly others: number
-  /** Requests of a usual incremental run. */
+  /** Number of requests that a typical incremental run sends. */
   readonly cost: number
   /** Changed rows per day. */
   readonly changes: number

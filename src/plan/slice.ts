@@ -38,7 +38,7 @@ export const WALK_POLICIES = {
   reread: { cuts: 'freely', checksProfile: true },
   reconcile: { cuts: 'freely', checksProfile: true },
   backfill: { cuts: 'freely', checksProfile: false },
-  /** Audit entries have no key, so an entry on the bound between two parts would count twice. */
+  /** Audit entries have no key, so slices are not cut: an entry on the bound between two parts would count twice. */
   audit: { cuts: 'never', checksProfile: false },
 } as const satisfies Record<string, WalkPolicy>
 

@@ -59,7 +59,7 @@ export class SpanQueue {
   #overfullEnd: Instant | undefined
   #triedEnd: Instant | undefined
 
-  /** Old spans (up to `wholeUntil`) are returned whole to count their pages, until one of them must be cut. */
+  /** Old spans (up to `wholeUntil`) stay whole, because their pages can be counted. The first cut ends this. */
   constructor(spans: readonly Span[], { pageRows, wholeUntil }: { pageRows: number; wholeUntil?: Instant }) {
     this.#pending = spans.toReversed().map((span) => ({ span }))
     this.#pageRows = pageRows

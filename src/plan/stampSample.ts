@@ -29,7 +29,7 @@ const SORTED_SHARE = 0.97
 const CROWDED_SHARE = 0.95
 /** After 1, 2, 3, and 4 or more overfull slices, the next slice is planned for this share of `rowsPlanned`. */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
-/** Used instead of `KNOWN_SHARES` if `isDensityKnown` is false and the rows are sorted by time. */
+/** The same shares, if `isDensityKnown` is false and the rows are sorted by time. */
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
 /** Share of `rowsPlanned` for unsorted rows. It is low, because a page may have few of the span's rows. */
 const UNSORTED_SHARE = 0.04
@@ -48,7 +48,7 @@ export function cutHintOf(rows: readonly RowStamps[], context: CutHintContext): 
     return { cuts: [], earliestStamp, rate: length > 0 ? sorted.length / length : undefined }
   }
   const first = cutAfter(sorted, rowsFor(order, context))
-  // More than 1.5 pages of sorted rows also show where the slice after the next one should end.
+  // More than 1.5 pages of sorted rows show two cuts: the ends of the next slice and of the one after it.
   if (order !== 'exact' || sorted.length <= 1.5 * context.pageRows) return { cuts: [first], earliestStamp }
   const later = sorted.filter((at) => at > first)
   return { cuts: [first, cutAfter(later, context.pageRows - 2)], earliestStamp }
@@ -112,7 +112,7 @@ export function beginningOf(first: readonly RowStamps[], later: readonly RowStam
 
 const NEVER = Number.POSITIVE_INFINITY as Instant
 
-/** Returns the spans after the rows of both pages, or before them if the newest rows are first. */
+/** Returns the parts of the span after the rows of both pages (before, if newest rows are first), by each time. */
 export function spansBeyond(first: readonly RowStamps[], last: readonly RowStamps[], span: Span): Span[] {
   const [begun, ended] = [boundsOf(first, span), boundsOf(last, span)]
   if (begun === undefined || ended === undefined) return []

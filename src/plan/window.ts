@@ -1,4 +1,4 @@
-/** Computes the next window and mark by the service's clock. Both ends of a window are inclusive (spec §4, rule 1). */
+/** Computes the next window and mark, in the service's time. Both ends of a window are inclusive (spec §4, rule 1). */
 import type { Instant } from '../instant.ts'
 import { earliest, latest, MICROS_PER_SECOND, MINUTE_MS, millisBetween, minusMs, plusMs } from '../instant.ts'
 

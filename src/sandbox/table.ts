@@ -143,7 +143,7 @@ export class Row implements RowSource {
     return this.#generated
   }
 
-  /** Sets fields and discards generated values and sorting. Call it after setting a time or `deleted`, too. */
+  /** Sets fields. Discards generated values and the order of rows: also call it after setting a time or `deleted`. */
   change(fields: RawFields = {}): void {
     Object.assign(this.#changed, fields)
     this.#generated = undefined

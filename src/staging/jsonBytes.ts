@@ -147,7 +147,7 @@ export class JsonBytes {
     }
   }
 
-  /** Returns text with a second backslash before each lone surrogate. */
+  /** Returns text in which a second backslash makes each lone surrogate, such as `\\ud800`, plain characters. */
   textOf(from: number, to: number, splices: readonly Splice[]): string {
     const loneSurrogates = splices
       .filter(({ at, insert }) => insert === ONE_BACKSLASH && at >= from && at < to)

@@ -12,7 +12,7 @@ import type { Fence, FenceRequest } from '../warehouse/books/fences.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
 import type { ReportOutcome } from './reportOutcome.ts'
 
-/** Loads staged rows. The loader of `pullWindow` only moves the files. */
+/** Loads staged rows into the warehouse. `pullWindow` has a loader that moves the files to another process instead. */
 export type Loader = Pick<Warehouse, 'numberPrefix' | 'load'>
 
 export interface WalkContext {

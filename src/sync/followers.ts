@@ -1,4 +1,4 @@
-/** Finds the enabled audit reports that follow a report. Row 17 has the scope `3:17` if `scopePrefix` is `3:`. */
+/** Finds the enabled audit reports that follow a report. With `scopePrefix` `3:`, the trail of row 17 is `3:17`. */
 import type { ReportName } from '../../schema/index.ts'
 import type { ReportConfig } from '../config/config.ts'
 import type { Follower } from '../warehouse/load/loadInput.ts'

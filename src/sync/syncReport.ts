@@ -1,4 +1,4 @@
-/** Executes an incremental run of a report. The transaction that moves the mark also stores the last rows up to it. */
+/** Executes an incremental run of a report. One transaction stores the last rows and moves the high-water mark. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { SyncError } from '../errors.ts'

@@ -81,7 +81,7 @@ export async function runWorker(shell: WorkerShell, options: WorkerOptions): Pro
   const owner = { ...context, serveToken, consoleAddress, openRetryMs, onOwned: startPulling }
   await using _heartbeat = startHeartbeat(config.warehouse, clock)
   shell.out.write(greeting(config, roles))
-  // With the embedded queue, pulling starts later: the owner first empties staging, which would delete pulled files.
+  // With the embedded queue, windows are read later: the owner first empties staging, and would delete their files.
   if (store.kind !== 'embedded') startPulling()
   await untilStopped(signal, consumers, [
     ...(roles.has('schedule') ? [(signal: AbortSignal) => runSchedule({ ...context, consumers, pollMs }, signal)] : []),

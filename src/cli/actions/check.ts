@@ -139,7 +139,7 @@ function findingsOf(findings: readonly StoreFinding[]): Finding[] {
   return passed.length === 0 ? others : [ok(CHECK, passed.join(', ')), ...others]
 }
 
-/** Resumes reports that passed the check and that the service had refused, not those that an operator paused. */
+/** Resumes reports that were paused because the service refused them, and that passed the check now. */
 async function resumeReadable(shell: Shell, config: Config, findings: readonly Finding[]): Promise<Finding[]> {
   const passed = findings.filter(({ verdict }) => verdict === 'ok' || verdict === 'warn').map(({ check }) => check)
   const reports = passed.filter(isReportName)

@@ -15,7 +15,7 @@ import { counted, duration, grouped, timeText } from '../layout.ts'
 
 /** The most requests that `certify` sends for a report. The limit is small, because people may use this service. */
 export const REQUESTS_MAX = 60
-/** The most pages that one check reads, so that requests of `REQUESTS_MAX` remain for the other checks. */
+/** The most pages that one check reads. The rest of the `REQUESTS_MAX` requests is for the other checks. */
 const PAGES_IN_ORDER_MAX = 20
 /** If edits appear late by at most this, the advice is a longer `settle`. Otherwise, it is a longer `overlap`. */
 const LAG_MS_MAX = 30 * MINUTE_MS

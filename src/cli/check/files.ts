@@ -76,7 +76,7 @@ export async function checkPublished(config: Config): Promise<Finding> {
   if (lake !== undefined) return ok(check, 'none: readers attach the lake')
   try {
     if (!isThere(published)) return await checkFolder(check, published)
-    // A publication renames a new file, so only the folder must be writable.
+    // A publication renames a new file over the old one, so only the folder must be writable.
     await requireWritable([path.dirname(published), MAKES_FILES])
     await using database = await openPublished(config)
     const [loads] = await database.rows<{ loads: number }>('SELECT count(*) AS loads FROM tidemark.loads')

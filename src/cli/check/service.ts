@@ -136,7 +136,7 @@ export async function clampOf(pages: PageSource, question: Question, page: Scann
   return second.page.keys.some((key) => !seen.has(key)) ? page.rowCount : undefined
 }
 
-/** The number of comparisons. Rows that move between two requests can make a single comparison wrong. */
+/** How often pages are compared. Rows that move between two requests can make a single comparison wrong. */
 const PAGING_TRIES = 3
 
 /** Returns whether the service returns page 1 for every page number. */

@@ -155,7 +155,7 @@ async function attentionNow({ settings, backendOf, queues, clock }: ReadOptions,
   return attentionOf({ standings, pauses: await pauses(backendOf().books), settings, nextTicks: ticks })
 }
 
-/** Returns a function that calls `read`. Callers during a call get the result of this call. */
+/** Returns a function that calls `read`. Concurrent callers share one call. */
 function sharing<T>(read: () => Promise<T>): () => Promise<T> {
   let reading: Promise<T> | undefined
   return () => (reading ??= read().finally(() => (reading = undefined)))

@@ -127,7 +127,7 @@ const root = byId('page')
 function draw() {
   const { activeElement: focused } = document
   render(frame(), root)
-  // If the redraw removed the focused element, the keyboard would start at the top of the page.
+  // If the redraw removed the focused element, moves the focus to the title, where keyboard navigation continues.
   if (focused !== null && !focused.isConnected) focusTitle()
 }
 

@@ -5,7 +5,7 @@
 /** @typedef {{ title: string, text: string, yes: string }} Question */
 /** @typedef {{ view: string, name: string, query: URLSearchParams }} Place */
 
-/** Reads the address of the view. Example: `#/runs/ID?state=failed`. @returns {Place} */
+/** Reads the current view from the URL. Example: `#/runs/ID?state=failed`. @returns {Place} */
 export function placeNow() {
   const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?')
   const [view = '', name = ''] = path.split('/')

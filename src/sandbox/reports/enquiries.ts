@@ -1,4 +1,4 @@
-/** Enquiries (spec §2, §4). */
+/** Defines the sandbox's enquiries (spec §2, §4). */
 import { booked, affiliateOf, answer, approver, currencyOf, day, NIGHT, place, taxRate } from './contents.ts'
 import { booking, type Definition, many, one, owner, plain } from './definition.ts'
 

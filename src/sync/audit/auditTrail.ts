@@ -101,7 +101,7 @@ function auditCoverage(stored: Coverage | undefined, wanted: ReadSettings, asked
   const isBack = stored === undefined && askedUntil !== undefined
   if (isBack) return { settings: wanted, refillUntil: askedUntil, because: ['entities'] }
   const next = nextCoverage(stored, wanted, askedUntil)
-  // Trails of new records are read from the configured `start`, so an earlier `start` is not stored.
+  // Stores the configured `start` even if an earlier one was read, because trails of new records are read from there.
   return next.settings.start === wanted.start ? next : { ...next, settings: wanted }
 }
 

@@ -1,7 +1,7 @@
 /**
- * Finds deleted rows that have no deletion flag, such as budgets (spec §3). A slice is read with deleted rows, and then
- * without them. If only the first read returned a row, the row was deleted or edited. A third read, with deleted rows,
- * decides: if the row still has the same stamp, it was deleted (docs/PROOFS.md, "Two reads differ").
+ * Finds deleted rows of reports without a deletion flag, such as budgets (spec §3). A slice is read with deleted rows,
+ * and then without them. If only the first read returned a row, the row was deleted or edited. A third read, with
+ * deleted rows, decides: if the row still has the same stamp, it was deleted (docs/PROOFS.md, "Two reads differ").
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportConfig } from '../../config/config.ts'
@@ -122,8 +122,8 @@ const missingFrom = (slices: readonly ProvenSlice[], keys: readonly RowKey[]): r
   keys.filter((key) => !slices.some((slice) => slice.keys.has(key)))
 
 /**
- * Collects the stamps of rows ([] for a rejected row). Keeps rows of walks that were not proven, because the service
- * has these rows, too.
+ * Collects the stamps of rows ([] for a rejected row). Keeps rows of walks that did not prove a slice complete, because
+ * the service has these rows, too.
  */
 function collectStamps(report: Declaration): RowSink & { readonly stamps: Stamps } {
   const stamps: Stamps = new Map()

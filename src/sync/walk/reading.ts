@@ -173,7 +173,7 @@ export async function totalOfCreated(reading: Reading): Promise<CreationTotal> {
   for (let attempt = 1; attempt <= context.settings.limits.walkAttemptsMax; attempt += 1) {
     const serviceTime = await readServiceTime(context, plan.declaration, { currency: plan.scope })
     const created = { since: undefined, until: plusMs(serviceTime, CLOCK_GRAIN_MS) }
-    // A row added between two requests could make the totals equal, so the total of all rows is requested twice.
+    // A row added between two requests could make the total of all rows equal to the other, so it is requested twice.
     const before = await totalNow(reading)
     const total = await totalNow(reading, { created })
     const isSame = total !== undefined && before === (await totalNow(reading))

@@ -10,7 +10,7 @@ export const LATE_DAYS = 30
 /** Returns SQL that is true for a configured scope (currency). The query must join `tidemark.report_states` as `s`. */
 export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR list_contains(s.scopes, ${scope}))`
 
-/** SQL that selects the marks `m` up to which all rows were read. A report also has marks of other kinds. */
+/** SQL that is true for a mark `m` up to which all rows were read, unlike other kinds of marks. */
 export const IS_WINDOW_MARK = `m.mark IN (${WINDOW_MARKS.map(text).join(', ')})`
 
 /** SQL for each report's mark: the oldest mark of its currencies (NULL if one is unread), or its newest audit mark. */

@@ -61,7 +61,7 @@ export class Fences {
     })
   }
 
-  /** Throws FENCED if a newer fence exists. Call this in the committing transaction. */
+  /** Throws FENCED if a newer run of the report has begun. Call this in the committing transaction. */
   async check(sql: Sql, fence: Fence | undefined): Promise<void> {
     if (fence === undefined) return
     const { report, kind, epoch } = fence

@@ -10,7 +10,7 @@ export interface ReportStateRow {
   readonly report: ReportName
   readonly enabled: boolean
   readonly offReason: string | undefined
-  /** The configured currencies. Undefined means every scope. */
+  /** The scopes (currencies) that are configured. Undefined means all. */
   readonly scopes?: readonly string[] | undefined
   /** True if requests have filters. Then the absence of a row does not prove its deletion. */
   readonly isFiltered?: boolean

@@ -55,7 +55,7 @@ async function mergeWindows(sql: Sql, before: Instant): Promise<void> {
 /** Removes old loads that no stored row refers to. */
 async function removeLoads(sql: Sql, before: Instant): Promise<void> {
   const inLake = await isLake(sql)
-  // In a lake, only loads without changes are removed: a search for rows of the others would read all files.
+  // In a lake, only loads without changes are removed: a search for rows of other loads would read all files.
   const changed = inLake ? 'inserted + updated + deleted + children_written + rejected' : 'inserted'
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE old_loads AS SELECT load_id FROM tidemark.loads

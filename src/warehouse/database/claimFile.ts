@@ -20,5 +20,5 @@ export async function claimFile(path: string, isReader: boolean): Promise<Dispos
   return { [Symbol.dispose]: () => void openFiles.delete(file) }
 }
 
-/** Ignores errors, because DuckDB's error about the file is better. */
+/** Ignores errors, because opening the file throws DuckDB's error next, which is clearer. */
 const identityIfAny = (path: string) => fileIdentity(path).catch(() => undefined)

@@ -134,7 +134,7 @@ export class Database implements Sql, AsyncDisposable {
     return this.#inTurn(() => this.#readCached<T>(sql), { runsPostponed: false })
   }
 
-  /** Runs `work` in a transaction before `close`, or before the next statement other than `cachedRows`. */
+  /** Runs `work` in a transaction before the next statement or `close`. `cachedRows` does not wait for it. */
   postpone(work: (sql: Sql) => Promise<void>): void {
     this.#postponed = work
   }

@@ -33,7 +33,7 @@ export function settings(options: FileOptions): Record<string, string> {
 export const COMPACTIONS_MIN = 1
 /** A load may do one more compaction for each group of this many replaced rows. */
 const REPLACED_A_COMPACTION = 30_720
-/** A load that adds at least this many rows and replaces none needs no compaction. */
+/** A load that adds at least this many rows and replaces none needs no compaction: its row groups are full. */
 const ADDED_MANY = 10_000
 
 export function compactionsFor({ inserted, updated }: { readonly inserted: number; readonly updated: number }): number {

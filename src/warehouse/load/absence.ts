@@ -15,7 +15,7 @@ export interface Deletion {
   readonly now: Instant
 }
 
-/** Fills `absent`. `again` is true if an earlier comparison also missed the row. */
+/** Fills the table `absent` with missing rows. `again` is true if an earlier comparison also missed the row. */
 export async function findAbsent(sql: Sql, place: ReportPart & Pick<Deletion, 'startedAt'>, isAbsent: string) {
   const key = storedKeySql(place)
   const startedAt = time(place.startedAt)

@@ -34,7 +34,7 @@ export interface CountState {
   readonly countedAt: Instant
   /** The service's total minus the stored rows, if a second read did not explain the difference. */
   readonly acceptedDifference: number
-  /** How many comparisons in a row found an unexplained difference. */
+  /** The number of consecutive comparisons that found an unexplained difference. */
   readonly failures: number
   /** Why count comparisons are paused for a day. Undefined if they are not paused. */
   readonly pauseReason: string | undefined

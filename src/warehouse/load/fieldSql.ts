@@ -130,7 +130,7 @@ export class FieldSql {
     return xorOf([shapeHash, ...parts])
   }
 
-  /** The hash must not depend on whether DuckDB read the field as JSON. */
+  /** Returns SQL for the hash of a field: the same hash whether DuckDB read the field as JSON or as text. */
   #hash(field: CatalogField): string {
     const raw = rawSql(field)
     const label = text(field.name)

@@ -8,7 +8,7 @@ import { pointer, text } from '../database/sql.ts'
 
 export const CHILD_DELETED_FIELD = 'isDeleted'
 
-/** A larger `buffer_size` needs more memory, because each thread has several buffers. */
+/** The least `buffer_size`. A larger one needs more memory, because each thread has several buffers. */
 const BUFFER_BYTES_MIN = 4 * 1024 * 1024
 
 const columnOf = (field: CatalogField): string => `f${field.id}`

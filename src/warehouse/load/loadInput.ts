@@ -84,7 +84,7 @@ interface RunLoad<Kind extends string> extends AnyLoad {
 
 export type ChangesLoad = RunLoad<'changes'>
 
-/** Rows that were read again, although they may be unmodified. */
+/** Old rows that were read again, modified or not. */
 export type RereadLoad = RunLoad<'reread'>
 
 /** Rows of a backfill. A stored version with the same modification time is kept. */

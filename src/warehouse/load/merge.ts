@@ -119,7 +119,7 @@ function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumn
   const { serviceNow, kind } = input
   const columns = columnNames(staged.columns)
   const fresh = { alias: 's', observedAt: 's."~observed_at"', askedAt: 's."~asked_at"', columns }
-  // The earliest time when the stored row can have been requested.
+  // The earliest time when the stored row could have been requested: a request takes at most `HEAD_MS_MAX`.
   const askedAt = `greatest(l.asked_at, t._observed_at - INTERVAL ${HEAD_MS_MAX} MILLISECONDS)`
   const stored = { alias: 't', observedAt: 't._observed_at', askedAt, columns: tableColumns }
   // A row observed in the future was stored before the service's clock was set back, so it does not count as newer.

@@ -90,7 +90,7 @@ function scopeSql(report: Declaration): string {
   return report.asked.length === 0 ? `''` : `concat_ws(':', ${names(report.asked.map(({ column }) => column))})`
 }
 
-/** Returns SQL for a rejected row's key, in which 7.0 becomes 7. */
+/** Returns SQL for a rejected row's key as it would be stored: the number 7.0 is 7. */
 export function keySql(report: Declaration): string {
   const field = keyField(report)
   if (field === undefined) return 'NULL'

@@ -22,7 +22,7 @@ export const heldRowsSql = (place: ReportPart): string => `${storedRowsSql(place
 
 export const storedKeySql = ({ report }: Pick<ReportPart, 'report'>): string => `t.${name(keyColumn(report))}::VARCHAR`
 
-/** Returns the key column that is in the row. The request determines the others. */
+/** Returns the key column that is in the row. The other key columns are parameters of the request. */
 export function keyColumn(report: Declaration): string {
   const asked = new Set(tableOf(report).asked.map((column) => column.name))
   return report.key.find((column) => !asked.has(column)) ?? ''

@@ -60,7 +60,7 @@ function isStampedAhead(report: Declaration, columns: readonly string[], names: 
 
 const observableUntil = ({ observedAt }: RowNames): string => `${observedAt} + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
 
-/** Keeps one row per key. Returns tables of older rows to merge first, oldest table first. */
+/** Keeps the newest row of each key. Returns tables of older rows, oldest first, which must be merged before it. */
 export async function splitDuplicates(sql: Sql, load: FileLoad, staged: readonly StagedColumn[]) {
   const { shapes } = load.segment.catalog
   const columns = staged.map((column) => column.name)

@@ -65,7 +65,7 @@ async function widthOf(sql: Sql, { report, column }: { report: string; column: s
   return width
 }
 
-/** Returns SQL for the first key of the range that contains a key, which may be negative. */
+/** Returns SQL for the first key in the range of a row's key. Keys may be negative. */
 function rangeStartSql(column: string, width: bigint): string {
   const key = `${name(column)}::HUGEINT`
   return `(${key} - ((${key} % ${width}) + ${width}) % ${width})`

@@ -39,7 +39,7 @@ const readerOf =
   (number) =>
     source.pages.readExactNumber(questionFor(source, span), number, size)
 
-/** Half the length (µs) of the window around a row. The second value is for services that truncate times to seconds. */
+/** A row is requested with a window of this much (µs) on both sides: the second value for times in whole seconds. */
 const NEAR_MICROS = [1, 1_000_000] as const
 
 async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
@@ -57,7 +57,7 @@ async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'sho
   return isOn(await pageZero(read)) && !(await isOnPage(1)) ? 0 : undefined
 }
 
-/** Compares pages of one row. Returns undefined if rows changed or there are too few. */
+/** Learns the first number from pages of one row each. Returns undefined if rows changed or there are too few. */
 async function numberBySmallPages(read: Read, first: FetchedPage, again: () => Promise<FetchedPage>) {
   const zero = await pageZero(read)
   const rows = zero?.page.rowCount ?? 0

@@ -12,7 +12,7 @@ import { keylessOf, questionFor, type SliceSource } from '../walkPages.ts'
 
 const NARROWER_REQUESTS_MAX = 16
 
-/** Tests whether halves of the span return new rows. Halves that return as many rows are halved again. */
+/** Tests whether halves of the span return new rows. Halves with as many rows as the whole span are halved again. */
 export async function probeNarrower({ source, slice, first }: ProbedSlice, walk: Walk): Promise<NarrowerResult> {
   const { pages } = source
   const read = async (span: Span) => (await pages.read(questionFor(source, span), 1)).page
@@ -48,7 +48,7 @@ export async function probePartTotals({ source, slice }: ProbedSlice, parts: rea
   let sum = 0
   for (const part of parts) sum += await totalOf(part)
   const now = sum === before ? before : await totalOf(slice.span)
-  // If rows have changed meanwhile, the sum may be any number between the old and the new total.
+  // If rows have changed meanwhile, the sum of the parts' totals may be any number between the old and the new total.
   return sum >= Math.min(before, now) && sum <= Math.max(before, now) ? 'add up' : 'differ'
 }
 
