@@ -21,58 +21,95 @@ const NOT_PERMITTED = /": ERROR: +((?:permission denied|must be owner)[^\n]*)\s*
 
 const NOT_OPENED = /unable to open|Cannot open file|No such file|does not exist|Is a directory/i
 
+interface FileError {
+  readonly matches: (message: string, path: string) => boolean
+  readonly code: ErrorCode
+  /** Returns what happened. `line` is the first line of DuckDB's message. */
+  readonly what: (path: string, line: string) => string
+  readonly cure: (path: string) => string
+}
+
+/** The first one that matches applies. */
+const FILE_ERRORS: readonly FileError[] = [
+  {
+    matches: (message) => OUT_OF_MEMORY.test(message) && !/No space left/.test(message),
+    code: 'WAREHOUSE_MEMORY',
+    what: (_, line) => `DuckDB has reached its memory limit: ${line}`,
+    cure: () =>
+      'Raise limits.warehouse_memory (for export and verify limits.query_memory), for instance to 2GB, and run it again: the unfinished load stored nothing, and committed rows are safe.',
+  },
+  {
+    matches: (message) => /No space left on device|disk.*full|failed to offload|ENOSPC/i.test(message),
+    code: 'DISK_FULL',
+    what: (path) => `no space is left for ${path}`,
+    cure: () => 'Free some space and run it again: the unfinished load stored nothing, and committed rows are safe.',
+  },
+  {
+    // Someone has replaced the database file, but not its log.
+    matches: (message) => /replaying WAL file|WAL was created for/.test(message),
+    code: 'WAREHOUSE_CORRUPT',
+    what: (path, line) => `${path} and ${path}.wal do not belong together: ${line}`,
+    cure: (path) =>
+      `If ${path} has replaced another file, move ${path}.wal away. Otherwise restore both files from a backup, or move both away.`,
+  },
+  {
+    matches: (message, path) =>
+      isCorrupt(message) || (/Could not read enough bytes/.test(message) && message.includes(path)),
+    code: 'WAREHOUSE_CORRUPT',
+    what: (path, line) => `${path} is not a file that DuckDB can read: ${line}`,
+    cure: () =>
+      'If it is no warehouse, name another path in the configuration. Otherwise restore it from a backup or from the published copy, or move it away: the next sync then creates a new file and reads all rows again.',
+  },
+  {
+    matches: (message) => /newer version of DuckDB|version number \d+, but we can only read/.test(message),
+    code: 'WAREHOUSE_NEWER',
+    what: (path, line) => `${path} was written by a newer DuckDB: ${line}`,
+    cure: () => 'Run the newer Tidemark that wrote it.',
+  },
+  {
+    matches: (message) => /Failed to create directory/.test(message),
+    code: 'WAREHOUSE_MISSING',
+    what: (_, line) => line,
+    cure: () => 'Name a folder where this user can create files.',
+  },
+  {
+    matches: (message, path) => /Is a directory/i.test(message) && message.includes(path),
+    code: 'WAREHOUSE_MISSING',
+    what: (path) => `${path} is a folder`,
+    cure: (path) => `Name a file, such as ${path}/warehouse.duckdb.`,
+  },
+  {
+    matches: (message, path) => NOT_OPENED.test(message) && message.includes(path),
+    code: 'WAREHOUSE_MISSING',
+    what: (path, line) => `${path} cannot be opened: ${line}`,
+    cure: () =>
+      'Check that its folder exists and that this user can create files there, or name another path; "tidemark sync" creates a missing warehouse.',
+  },
+  {
+    matches: (message) => /Cannot open file .*: Permission denied/.test(message),
+    code: 'WAREHOUSE_MISSING',
+    what: (_, line) => line,
+    cure: () => 'Allow this user to open this file and the folders above it.',
+  },
+]
+
 /** Converts a DuckDB error. Recognizes the messages of DuckDB 1.5. */
 export function databaseError(thrown: unknown, path: string): SyncError {
   if (thrown instanceof SyncError) return thrown
-  const message = thrown instanceof Error ? thrown.message : String(thrown)
   if (isOutOfFiles(thrown)) return filesExhausted(thrown)
+  const message = thrown instanceof Error ? thrown.message : String(thrown)
   if (STORAGE_FAULT.test(message)) return storageError(message, thrown)
-  const failure = (code: ErrorCode, what: string, cure: string) =>
-    new SyncError(code, what, { cure, data: { path }, cause: thrown })
   const ofLake = lakeError(message, path)
   if (ofLake !== undefined) return ofLake
   const [holder = ''] = /Conflicting lock is held in .*?\(PID \d+\)/.exec(message) ?? []
   if (/Could not set lock on file/.test(message)) return lockedError(path, `another process. ${holder}`)
-  if (OUT_OF_MEMORY.test(message) && !/No space left/.test(message)) {
-    const cure =
-      'Raise limits.warehouse_memory (for export and verify limits.query_memory), for instance to 2GB, and run it again: the unfinished load stored nothing, and committed rows are safe.'
-    return failure('WAREHOUSE_MEMORY', `DuckDB has reached its memory limit: ${firstLine(message)}`, cure)
-  }
-  if (/No space left on device|disk.*full|failed to offload|ENOSPC/i.test(message)) {
-    const cure = 'Free some space and run it again: the unfinished load stored nothing, and committed rows are safe.'
-    return failure('DISK_FULL', `no space is left for ${path}`, cure)
-  }
-  if (/replaying WAL file|WAL was created for/.test(message)) {
-    // Someone has replaced the database file, but not its log.
-    const cure = `If ${path} has replaced another file, move ${path}.wal away. Otherwise restore both files from a backup, or move both away.`
-    return failure('WAREHOUSE_CORRUPT', `${path} and ${path}.wal do not belong together: ${firstLine(message)}`, cure)
-  }
-  if (isCorrupt(message) || (/Could not read enough bytes/.test(message) && message.includes(path))) {
-    const cure =
-      'If it is no warehouse, name another path in the configuration. Otherwise restore it from a backup or from the published copy, or move it away: the next sync then creates a new file and reads all rows again.'
-    return failure('WAREHOUSE_CORRUPT', `${path} is not a file that DuckDB can read: ${firstLine(message)}`, cure)
-  }
-  if (/newer version of DuckDB|version number \d+, but we can only read/.test(message)) {
-    const cure = 'Run the newer Tidemark that wrote it.'
-    return failure('WAREHOUSE_NEWER', `${path} was written by a newer DuckDB: ${firstLine(message)}`, cure)
-  }
-  if (/Interrupted|INTERRUPT/.test(message)) return cancelled('the statement was stopped on request')
-  if (/Failed to create directory/.test(message))
-    return failure('WAREHOUSE_MISSING', firstLine(message), 'Name a folder where this user can create files.')
-  if (NOT_OPENED.test(message) && message.includes(path)) {
-    if (/Is a directory/i.test(message))
-      return failure('WAREHOUSE_MISSING', `${path} is a folder`, `Name a file, such as ${path}/warehouse.duckdb.`)
-    const cure =
-      'Check that its folder exists and that this user can create files there, or name another path; "tidemark sync" creates a missing warehouse.'
-    return failure('WAREHOUSE_MISSING', `${path} cannot be opened: ${firstLine(message)}`, cure)
-  }
-  if (/Cannot open file .*: Permission denied/.test(message))
-    return failure(
-      'WAREHOUSE_MISSING',
-      firstLine(message),
-      'Allow this user to open this file and the folders above it.',
-    )
-  return asSyncError(thrown)
+  const known = FILE_ERRORS.find(({ matches }) => matches(message, path))
+  if (known === undefined)
+    return /Interrupted|INTERRUPT/.test(message)
+      ? cancelled('the statement was stopped on request')
+      : asSyncError(thrown)
+  const { code, what, cure } = known
+  return new SyncError(code, what(path, firstLine(message)), { cure: cure(path), data: { path }, cause: thrown })
 }
 
 /**
