@@ -25,7 +25,7 @@ export interface Field extends z.infer<typeof Field> {}
 
 const Collection = z.readonly(
   z.strictObject({
-    /** The row's field that contains the collection. Example: the flag `commissions` adds the field `commission`. */
+    /** The row's field with the collection. Example: `commission`, which the expand flag `commissions` adds. */
     field: word,
     holds: z.enum(['one', 'many']),
   }),
@@ -76,7 +76,7 @@ export const Declaration = z.readonly(
     created: z.readonly(z.strictObject(window)).optional(),
     /** The names of the paging parameters and of the envelope's fields, if they differ from those in `PAGES`. */
     pages: z.readonly(Pages).prefault({}),
-    /** How to detect deletions. `diff`: by reading with and without deleted rows. `absence`: two reads lack the row. */
+    /** How to detect deletions. `diff`: by reads with and without deleted rows. `absence`: two reads lack the row. */
     deletes: Deletes.default('none'),
     /** The field that is true in a deleted row. */
     deletedFlag: word.optional(),
@@ -88,7 +88,7 @@ export const Declaration = z.readonly(
     filters: z.readonly(z.record(z.string(), ParameterType)).default({}),
     /** The parameter that names a currency. If it is set, the report is read once for each configured currency. */
     currency: word.optional(),
-    /** Audit reports only: audits all enquiries, or with `configured` the reports in the setting `entities`. */
+    /** Audit reports only: audits all enquiries or, with `configured`, the reports in the setting `entities`. */
     perRecord: z.readonly(z.strictObject({ follows: z.enum(['enquiries', 'configured']) })).optional(),
   }),
 )

@@ -13,7 +13,7 @@ export type Verdict = 'hand back' | 'drop' | 'wait' | 'give up' | 'try again'
 export function verdictOf(error: SyncError, abortReason?: string, waitsFor: readonly ErrorCode[] = []): Verdict {
   if (abortReason === STOPPING) return 'hand back'
   if (abortReason === CANCELLED_ON_REQUEST) return 'give up'
-  // A newer run has replaced this run, or another process has taken over its job. That run completes the work.
+  // A newer run has replaced this run, or another process has taken over its job, and completes the work.
   if (abortReason !== undefined || error.code === 'FENCED') return 'drop'
   if (waitsFor.includes(error.code)) return 'wait'
   return error.retry === 'never' ? 'give up' : 'try again'

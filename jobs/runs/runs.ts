@@ -16,7 +16,7 @@ export interface ActiveRun {
   readonly kind: RunKind
   readonly startedAt: Instant
   readonly cancel: (why: string) => unknown
-  /** The job's identifier and its attempt's number. The workers of a lake recognize a run by this text. */
+  /** The job's identifier and the attempt number. The workers of a lake recognize a run by this text. */
   readonly attempt?: string | undefined
   progress: Progress | undefined
 }

@@ -43,7 +43,7 @@ export async function runSchedule(parts: ScheduleOptions, signal: AbortSignal): 
   }
 }
 
-/** Requests a first run after a start. Skips reports with a cron line, because they run at fixed times. */
+/** Requests a first run after the worker has started. Skips reports with a cron line, which run at fixed times. */
 async function requestFirstRuns({ config, queues }: ScheduleOptions): Promise<void> {
   for (const report of reportNames) {
     const { enabled, everyMs } = config.reports[report]
@@ -89,7 +89,7 @@ export function openScheduleUpdates(queue: Queue<Tick>, config: Pick<Config, 're
   }
 }
 
-/** Returns whether the next tick is more than one interval away. The clock was then wrong when it was scheduled. */
+/** Returns whether the next tick is more than one interval away. If so, the clock was wrong when it was scheduled. */
 function waitsTooLong(repeat: Scheduler['repeat'], next: number | undefined, nowMs: number): boolean {
   const latest = 'every' in repeat ? nowMs + repeat.every : (getNextMillis(nowMs, repeat) ?? Infinity)
   return next !== undefined && next > latest + CLOCKS_APART_MS_MAX

@@ -6,7 +6,7 @@ import { prepareTables, sessionName, sqlBackend, sqlValues } from './sqlBackend.
 import { composeStore, type Opening, type QueueStore, refuseUnfit, type StoreFinding, versionFinding } from './store.ts'
 import { messageOf, ProblemLog, unfitError, unreachableError } from './problemLog.ts'
 
-/** The limit of sessions of one process. Workers and listeners use about ten of them all the time. */
+/** Maximum number of sessions per process. Workers and listeners use about ten of them all the time. */
 const SESSIONS_MAX = 24
 const CONNECT_MS = 10_000
 /** Without keep-alive packets, a lost server would go unnoticed for hours. */

@@ -1,4 +1,4 @@
-/** Masks passwords in messages of drivers. Our errors have no `cause`: a driver's error can contain the password. */
+/** Masks passwords in messages of database drivers. Errors have no `cause`: it can contain the password. */
 import type { Clock } from '../../src/clock.ts'
 import { SyncError } from '../../src/errors.ts'
 import { MINUTE_MS } from '../../src/instant.ts'

@@ -138,7 +138,7 @@ function memory(fields: ReadonlyMap<string, string>): readonly StoreFinding[] {
   return [{ state: 'warned', what: `its memory is full (maxmemory ${max} bytes): it takes no jobs`, cure }]
 }
 
-/** Warns if Redis can lose data in a restart. This is no failure: a worker can restore schedules and windows. */
+/** Warns if Redis can lose data in a restart. It is only a warning, because a worker creates lost jobs again. */
 function persistence(fields: ReadonlyMap<string, string>, { save }: RedisFacts): StoreFinding {
   const aof = fields.get('aof_enabled')
   if (aof === '1') return { state: 'passed', what: 'keeps its data over a restart' }

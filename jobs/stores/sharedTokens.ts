@@ -16,9 +16,9 @@ export interface StoredValue {
 export interface SharedValues {
   read(name: string): Promise<StoredValue | undefined>
   write(name: string, text: string, ms: number): Promise<void>
-  /** Stores the text if the name has no value. Returns true to only one of several callers. */
+  /** Stores the text if the name has no value. If several processes call this, only one of them receives true. */
   claim(name: string, text: string, ms: number): Promise<boolean>
-  /** Extends the time of the value `text` to `ms`. Returns false if the name has another value or none. */
+  /** Lets the value expire in `ms`, if it is `text`. Returns false if the name has another value or none. */
   renew(name: string, text: string, ms: number): Promise<boolean>
   remove(name: string, text: string): Promise<void>
   /** Stores an empty value that expires after `ms`, unless the stored value already expires later. */

@@ -8,7 +8,7 @@ import type { Output } from './shell.ts'
 
 export interface ResultPrinter {
   readonly take: TakeRows
-  /** Prints the end of the result. `warrants` describe how complete the reports of the query are. */
+  /** Prints what follows the last row. `warrants` describe how complete the reports of the query are. */
   end(columns: readonly string[], warrants?: readonly Warrant[]): void
 }
 

@@ -36,7 +36,7 @@ export function catchSignals({ clock, say, quit }: StopOptions) {
     stoppedMs = now
     exitCode = 128 + constants.signals[name]
     const cure = replacement ?? 'Start it again; it goes on where it stopped.'
-    // The abort comes before the message, because it erases the progress lines.
+    // Aborts before the message is printed, because the abort erases the progress lines.
     aborting.abort(new SyncError('CANCELLED', 'stopped on request', { cure }))
     if (!endsWell) say(`${replacement ?? STOPPING}\n`)
   }

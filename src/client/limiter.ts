@@ -177,7 +177,7 @@ const longPauseError = (waitMs: number, clock: Clock): SyncError =>
 /** Requests of backfills are `behind`: they are sent when no request of an incremental run waits. */
 export type Priority = 'first' | 'behind'
 
-/** After this many `first` requests in a row, a `behind` request is sent. */
+/** After this many consecutive `first` requests, one `behind` request is sent, so that backfills advance. */
 const FIRST_IN_A_ROW_MAX = 7
 
 export class FairQueue<T> {

@@ -36,7 +36,7 @@ export interface Token {
   readonly expiresAt: Instant
   /** When the token must be renewed, by our monotonic clock. */
   readonly renewAtMs: number
-  /** Counts this client's tokens from 1. It is 0 for another process's token. */
+  /** The number of this token, counted from 1. It is 0 if another process requested the token. */
   readonly number: number
 }
 

@@ -219,7 +219,7 @@ function hostOf(location: string | undefined, baseUrl: URL): string | undefined 
 const IMF_FIXDATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
 const PLAUSIBLE_DATE_MS_MAX = Date.UTC(2200, 0)
 
-/** Returns undefined for text that is no modern HTTP date (RFC 9110 §5.6.7). */
+/** Returns undefined for text that is not a modern HTTP date (RFC 9110 §5.6.7). */
 export function parseHttpDate(text: string | undefined): Instant | undefined {
   if (text === undefined || !IMF_FIXDATE.test(text)) return undefined
   const ms = Date.parse(text)

@@ -94,7 +94,7 @@ export type WorkerEvent = { readonly text: string; readonly hasToken: boolean }
 export interface SyncAnswer extends AnswerOf<'sync'> {}
 /** The result of `backfill`: an outcome for each report, in `ends`. */
 export interface BackfillAnswer extends AnswerOf<'backfill'> {}
-/** The result of `reconcile`: the differences that were found in each report, in `compared`. */
+/** The result of `reconcile`. `compared` contains the differences that were found in each report. */
 export interface ReconcileAnswer extends AnswerOf<'reconcile'> {}
 
 /** All operations, such as `sync` and `query`, for one configuration. A call throws only a SyncError. */
@@ -123,7 +123,7 @@ export class Tidemark implements AsyncDisposable {
     return this.#perform(options, () => ({ do: 'backfill', backfills: this.#ranges(reports, options) }))
   }
 
-  /** Returns the windows and the number of requests of a backfill. Writes nothing. */
+  /** Returns the windows that a backfill would read and the number of its requests. Writes nothing. */
   planBackfill(reports: readonly string[], options: RangeOptions = {}): Promise<BackfillPreview[]> {
     return this.#call(options, async (signal) => {
       const { planBackfills } = await import('../operations/planBackfills.ts')

@@ -45,7 +45,7 @@ export async function askQueue(
   let seen = 0
   for (;;) {
     await clock.sleep(POLL_EVERY_MS, signal)
-    // Reads the state first. A job that ends between the two reads then appears in the next poll, with its result.
+    // Reads the state first: a job that ends between the two reads would otherwise seem to have ended without a result.
     const state = await queue.getJobState(id)
     const job = await queue.getJob(id)
     if (job === undefined) throw workerLost('has lost the request with its queue')

@@ -60,7 +60,7 @@ export function changesFor(fields: readonly SeenField[], known: ColumnContext): 
   const taken = takenNames(known)
   const { contract = 'evolve' } = known
   let count = known.columns.length
-  // Reports the limit once per table, because some services send thousands of field names.
+  // Reports once per table that it has the maximum number of columns: some services send thousands of field names.
   let beyondLimit = 0
   return fields.flatMap((field): ColumnChange[] => {
     const column = byField.get(field.name)

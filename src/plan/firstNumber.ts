@@ -20,7 +20,7 @@ interface Stamp {
 /** A time is compared with two times on each side, because the nearest time may belong to the same row. */
 const NEIGHBOURS = [-2, -1, 1, 2] as const
 
-/** Returns a modification time that is more than `nearMicros` µs from all other rows. */
+/** Returns a modification time that is more than `nearMicros` µs from the times of all other rows. */
 export function isolatedStamp(rows: readonly RowStamps[], nearMicros: number): Instant | undefined {
   const stamps = rows
     .flatMap((row, index) => [...new Set(row)].flatMap((at): Stamp[] => (at === undefined ? [] : [{ at, row: index }])))

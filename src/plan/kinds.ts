@@ -8,7 +8,7 @@ export const Kind = {
   bigInteger: 8,
   /** A number with at most nine fractional digits that fits DECIMAL(38,9). */
   decimal: 16,
-  /** A number whose digits don't fit DECIMAL(38,9). Also `decimal` if the rounded number fits. */
+  /** A number whose digits don't fit DECIMAL(38,9). If the rounded number fits, `decimal` is set, too. */
   wideDecimal: 32,
   exponent: 64,
   text: 128,

@@ -1,4 +1,4 @@
-/** Measures late rows: an earlier window contained a row's modification time, but did not return the row. */
+/** Measures late rows. A row is late if an earlier window contained its modification time but did not return it. */
 import type { Declaration } from '../../schema/report.ts'
 import { earliest, type Instant, millisBetween, plusMs } from '../instant.ts'
 
@@ -10,7 +10,7 @@ export interface PreviousRead {
 
 export interface LastWindow {
   readonly mark: Instant | undefined
-  /** The service's time, approximately, when the window that set `mark` was read. */
+  /** The service's approximate time when the window that set `mark` was read. */
   readonly until: Instant | undefined
   /** When the run that read this window began, by our clock. */
   readonly begunAt: Instant | undefined

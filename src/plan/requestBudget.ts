@@ -89,7 +89,7 @@ export function isDue(plan: readonly ReportBudget[], report: ReportName, now: In
   return !dueAt || now >= dueAt
 }
 
-/** Returns whether other work, such as a backfill, may send requests. False if incremental runs need the rest. */
+/** Returns whether other work, such as a backfill, may send requests: incremental runs do not need the whole budget. */
 export function hasRoom(plan: readonly ReportBudget[], { requestsPerDay: budget = Infinity }: BudgetSettings): boolean {
   const ofRuns = plan.reduce((sum, { needed, others }) => sum + needed - others, 0)
   return sumOf(plan, 'used') < budget && sumOf(plan, 'others') < Math.max(budget / 10, budget - ofRuns)

@@ -60,7 +60,7 @@ export const orderOfTotal = (state: SliceState) =>
 const isCutAfterMove = (state: SliceState): boolean =>
   isOld(state) && state.slice.crowdedInstant === undefined && finerParts(state) !== undefined
 
-/** Returns whether a bare array's only page may be incomplete. Some services return only the first rows. */
+/** Returns whether the only page of a bare array may lack rows, because some services return only the first ones. */
 export const mayHideRows = (state: SliceState): boolean => {
   const { profile, page1Complete, walk, readUpTo } = state
   const hasNothingNewOnPage2 = readUpTo === 'page 2' && walk.latestNewRows === 0
@@ -221,7 +221,7 @@ export function finerParts(state: SliceState): readonly Span[] | undefined {
   return splitByTotal(span, Math.max(walk.leastTotal, walk.rows), plannedRows(walk.pageRows))
 }
 
-/** Returns the next walk's page size. If rows repeat or a page is refused, tries a smaller page or one for all rows. */
+/** Returns the next walk's page size. If rows repeat or a page is refused: smaller pages, or one page for all rows. */
 export function nextPageSize(state: SliceState): number {
   const { profile, slice, settings, walk } = state
   const { rowsAsked: size } = walk

@@ -8,7 +8,7 @@ import { cutHintOf, type RowStamps, type CutHint } from './stampSample.ts'
 const SPARSE_SHARE = 0.1
 /** After each sparse slice, the next one is this many times longer, if totals show that later rows exist. */
 const SPARSE_GROWTH = 3
-/** After this many overfull slices in a row, a slice is not cut if it is as short as `#goodLength`. */
+/** After this many consecutive slices with too many rows, a slice as short as `#goodLength` counts as crowded. */
 const CROWDED_AFTER = 3
 /** After more than this many overfull slices in a row, the next slice is at most `shorterLength` long. */
 const HINTED_OVERFULL_MAX = 3
@@ -36,7 +36,7 @@ interface QueuedSpan {
   rows?: number | undefined
   readonly expected?: number | undefined
   readonly isCrowded?: boolean
-  /** True for the beginning of a cut span. The rest is the next span in the queue, and its `rows` count both. */
+  /** True for the beginning of a cut span. Next in the queue is the rest, whose `rows` are those of both parts. */
   isFirstPart?: boolean
 }
 

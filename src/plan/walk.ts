@@ -144,7 +144,7 @@ export class Walk {
     return this.totalCount !== undefined && this.repeats === 0 && this.hasExactly(this.totalCount)
   }
 
-  /** Whether rows moved between pages during the walk. A repeat of a whole page is no sign: services repeat pages. */
+  /** Whether rows moved between pages during the walk. Repeated pages do not count, because services repeat pages. */
   get hasMoved(): boolean {
     const { firstTotal, repeats, firstPageRows } = this
     return firstTotal !== undefined && (this.#totals.size > 1 || (repeats > 0 && repeats < firstPageRows))
@@ -184,7 +184,7 @@ export class Walk {
     return this.#reachedEnd || (this.meetsTotal && !this.endsFull(profile))
   }
 
-  /** Repeats are fine if the service ignores page numbers. */
+  /** Returns whether the walk ended without repeated rows, which are allowed if the service ignores page numbers. */
   endedWithoutRepeats(profile: PagingProfile): boolean {
     return this.isAtEnd(profile) && (this.repeats === 0 || this.#isUnpaged(profile))
   }

@@ -41,7 +41,7 @@ export function nextWindow(previous: PreviousRun, serviceTime: Instant, rules: W
   const { mark } = previous
   if (mark === undefined) return { since: rules.sinceRequired ? rules.start : undefined, until, serviceTime }
   const { until: end = mark, elapsedMs = 0 } = previous
-  // If the service's clock was set back, the previous run began at `began` by the new time, which may be before `mark`.
+  // `began`: when the previous run began, in the service's time. If its clock was set back, this may be before `mark`.
   // If our own clock was set back as well, `elapsedMs` is too short, so the difference to `end` is used if it is longer.
   const began = minusMs(serviceTime, Math.max(0, elapsedMs, millisBetween(serviceTime, end)))
   const reached = earliest(mark, end, serviceTime, latest(rules.start, began))

@@ -1,4 +1,4 @@
-/** Reads the warrants of a statement, which describe how complete its reports are. */
+/** Reads warrants: for each report that a statement reads, how complete its rows are. */
 import { z } from 'zod'
 import { counted, wholeSeconds } from '../words.ts'
 import { isConfigured, MISFITS, REJECTED, REPORT_MARKS } from '../warehouse/books/bookFigures.ts'

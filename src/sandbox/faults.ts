@@ -84,7 +84,7 @@ const refused = (message: string, cure: string): SyncError => new SyncError('USA
 
 export class Faults {
   #active: Fault[] = []
-  /** How often faults were used. The fault `unordered` uses this number, so that each response has another order. */
+  /** How often faults were used. With this number, the fault `unordered` orders each response differently. */
   uses = 0
 
   constructor(texts: readonly string[]) {

@@ -4,7 +4,7 @@ import type { Declaration } from '../../schema/report.ts'
 import { collectionFields } from '../../schema/tables.ts'
 import { ORDINAL_FIELD, SHAPE_FIELD } from '../plan/stagedNames.ts'
 
-/** `prune` empties a larger trie of field names. Such names are probably ids, as in `{ "1001": …, "1002": … }`. */
+/** `prune` empties a larger trie of field names. So large a number shows that names are ids, as in `{ "1001": … }`. */
 const TRIE_NODES_MAX = 20_000
 
 export interface CatalogField {
@@ -86,7 +86,7 @@ export class ObjectCatalog {
     return this.#byName.get(name)
   }
 
-  /** Returns the node for the name after `from`. `text` is the name with corrected lone surrogates, if it has any. */
+  /** Returns the child of `from` for a name, created if needed. `text`: the name, if lone surrogates were corrected. */
   step(from: TrieNode, quoted: Buffer, text?: string): TrieNode {
     const spelling = quoted.toString('latin1')
     let node = from.next.get(spelling)

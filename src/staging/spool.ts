@@ -244,7 +244,7 @@ async function startFile(path: string, files: OpenFile[], { field, ids }: PageLi
 
 /** Frees the memory at once. V8 would keep the lines of about ten pages until it collects garbage. */
 function release({ buffer }: Buffer): void {
-  // Small buffers share one block of memory, which other buffers still need.
+  // Only large buffers are released: small ones share a block of memory that others still need.
   if (buffer instanceof ArrayBuffer && buffer.byteLength > Buffer.poolSize) buffer.transfer(0)
 }
 

@@ -27,7 +27,7 @@ async function readByCreation(reading: Reading, total: number | undefined): Prom
   let rows = 0
   // Millions of keys take a lot of memory, so keys are compared only if there are few rows.
   const isSmall = (total ?? Infinity) <= loadRowsMax
-  // The old part is read separately, because a total can prove it.
+  // The old part is read separately, because it rarely changes, so that a total can prove it complete.
   const spans = splitAt(span, youngFrom) ?? [span]
   for await (const slice of reading.slices('created', spans)) {
     rows += slice.rows

@@ -16,11 +16,11 @@ import { readServiceTime } from './walk/serviceTime.ts'
 import { counted, grouped } from '../words.ts'
 
 const RANGES_MAX = 8
-/** Comparisons are paused for `PAUSE_MS` after this many of them found no cause for the difference. */
+/** After this many comparisons without a cause for the difference, comparisons are paused for `PAUSE_MS`. */
 const FAILURES_MAX = 3
 const PAUSE_MS = DAY_MS
 
-/** Returns whether the counts differed. If so, first rereads the ranges that differ. Throws MASS_DELETE_STOPPED. */
+/** Compares counts, and reads ranges again that differ. Returns whether counts differed. Throws MASS_DELETE_STOPPED. */
 export async function compareCounts(context: SyncContext, reading: Reading): Promise<boolean> {
   const { warehouse, client, clock, fence } = context
   const { declaration, config, scope, window } = reading.plan

@@ -12,7 +12,7 @@ export interface Refill {
   readonly until: Instant
   /** Stores the time up to which rows must still be read again. Undefined: no rows are left. */
   readonly record: (refillUntil: Instant | undefined) => Promise<void>
-  /** Set only after `tidemark reset`. Marks rows that were not read again as deleted, and returns their number. */
+  /** Set only after `tidemark reset`. Marks as deleted all rows that were not read again, and returns their number. */
   readonly endReset: (() => Promise<number>) | undefined
 }
 

@@ -31,7 +31,7 @@ export type RetryContext = Pick<SyncContext, 'warehouse' | 'clock' | 'signal'> &
 }
 
 const ROWS_A_QUERY = 500
-/** A batch has at least this many rows. All rows of a load are in the same batch. */
+/** A batch ends with the load that brings it to this many rows or more, because all rows of a load are in one batch. */
 const ROWS_A_LOAD = 5_000
 const TRIES_MAX = 10
 const ONE_SEGMENT = { loadRowsMax: Infinity, loadBytesMax: Infinity }

@@ -138,7 +138,7 @@ export class Warehouse implements AsyncDisposable {
       if (isAlone) await stopDeadRuns(sql)
       return readNumberPrefix(sql)
     })
-    // Only one move at a time can fill a lake, so other spill folders are leftovers.
+    // Only one move at a time can fill a lake, so spill folders of other moves are leftovers, and are removed.
     if (movedFrom !== undefined && !isAlone) await spill?.create({ isAlone: true })
     if (lake?.storage !== undefined) await claimFolder(database, lake.data, numberPrefix)
     const checkFileIsInPlace = isAlone && path !== ':memory:' ? await watchFile(path) : undefined

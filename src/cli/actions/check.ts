@@ -26,7 +26,7 @@ import { isReportName } from '../../../schema/index.ts'
 import { pauses } from '../../warehouse/books/reportStates.ts'
 import { findWorker } from '../../operations/findWorker.ts'
 
-/** The attempts of a request. Runs make more attempts, but a user waits for the result of a check. */
+/** Attempts per request. A check makes fewer than a run, because a user waits for its result. */
 const ATTEMPTS_MAX = 2
 
 type CheckOptions = CommandOptions & { readonly notify?: boolean }

@@ -44,7 +44,7 @@ interface Bench {
   readonly clock: ReturnType<typeof forwardClock>
 }
 
-/** A claim, its test, and the cure of a failure. The test returns a problem, or undefined if the claim is true. */
+/** A claim, its test, and what to do if it fails. The test returns a problem, or undefined if the claim is true. */
 type Claim = readonly [claim: string, test: (bench: Bench) => Promise<string | undefined>, cure: string]
 
 /** Returns a finding for each claim, such as `survives slow answers`. */

@@ -88,7 +88,7 @@ export async function checkPublished(config: Config): Promise<Finding> {
   }
 }
 
-/** Returns how the warehouse differs from the copy. Undefined: they do not differ, or the warehouse is in use. */
+/** Returns how the warehouse differs from the copy, or undefined if they are equal or the warehouse is in use. */
 export async function findDifference(config: Config, copy: Database) {
   await using warehouse = await openWarehouseToRead(config).catch(() => undefined)
   if (warehouse === undefined) return undefined

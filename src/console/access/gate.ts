@@ -96,7 +96,7 @@ const GUESSES_TOTAL_MAX = 100
 /** The number of addresses whose wrong tokens are counted. */
 const ADDRESSES_MAX = 10_000
 
-/** Returns a function that counts a wrong token. It returns 0, or the seconds to wait after too many wrong tokens. */
+/** Returns a function that counts one wrong token per call. It returns 0 or, after too many, the seconds to wait. */
 export function guessCounter(app: FastifyInstance): (request: FastifyRequest) => Promise<number> {
   const common = { timeWindow: MINUTE_MS, cache: ADDRESSES_MAX, allowList: [] }
   const limits = [

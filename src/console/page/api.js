@@ -2,7 +2,7 @@
 import { timeLimit } from './clock.js'
 
 const READ_MS_MAX = 30_000
-/** A dry run of a backfill takes long, because it sends requests to the service. */
+/** A dry run of a backfill can take a long time, because it sends requests to the service. */
 const ACT_MS_MAX = 120_000
 
 export const LOST = 'WORKER_LOST'

@@ -1,7 +1,7 @@
 /** Delays redraws while the user presses an element: if a redraw replaced the element, its click would be lost. */
 import { after } from './clock.js'
 
-/** The longest press. After a release outside the window, no event may follow, so redraws continue after this time. */
+/** The longest press. A release outside the window may cause no event, so redraws continue after this time. */
 const PRESS_MS_MAX = 3_000
 const TAP_MS_MAX = 400
 
@@ -32,7 +32,7 @@ const endIn = (ms) => cancelTimer !== undefined && hold(ms)
 
 const CAPTURE = { capture: true }
 addEventListener('pointerdown', () => hold(PRESS_MS_MAX), CAPTURE)
-// Only the space bar clicks on release. Other keys click on `keydown`, so redraws need not wait.
+// The page is not redrawn during a press. Only the space bar clicks on release; other keys click on `keydown`.
 addEventListener('keydown', ({ key, repeat }) => key === ' ' && !repeat && hold(PRESS_MS_MAX), CAPTURE)
 // A mouse clicks on release. A tap clicks a few milliseconds after its release, so redraws wait longer.
 addEventListener('pointerup', ({ pointerType }) => endIn(pointerType === 'mouse' ? 0 : TAP_MS_MAX), CAPTURE)

@@ -105,7 +105,7 @@ function auditCoverage(stored: Coverage | undefined, wanted: ReadSettings, asked
   return next.settings.start === wanted.start ? next : { ...next, settings: wanted }
 }
 
-/** Reads the trails of one run. */
+/** Reads the audit trails of the records that are due in one run. */
 class TrailReader {
   pages = 0
   readonly #context: SyncContext

@@ -1,4 +1,4 @@
-/** Finds the backfill for an operator's request: an open one of the same range, or a new one. */
+/** Finds the backfill for an operator's request: an unfinished one with the same range, or a new one. */
 import { randomUUID } from 'node:crypto'
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { type Instant, formatInstant } from '../../instant.ts'

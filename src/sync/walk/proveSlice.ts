@@ -1,4 +1,4 @@
-/** Reads a slice's pages until src/plan/judge.ts decides that no row is missing, or cuts the slice. */
+/** Reads a slice's pages until src/plan/judge.ts decides: no row is missing, or the slice must be cut in parts. */
 import { SyncError } from '../../errors.ts'
 import { formatInstant } from '../../instant.ts'
 import { unobserved } from '../../observe.ts'

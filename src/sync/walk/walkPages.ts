@@ -77,7 +77,7 @@ export class PageWalk {
     const { seen } = this
     const last = seen.lastPageByTotal
     const goesOn = () => !untilMoved || !seen.hasMoved
-    // Reads pages from both ends in turn, so that a row that moves to either end soon appears twice.
+    // Reads pages from both ends in turn: a row that moves to either end appears twice, so the move is noticed early.
     const fromBothEnds = (n: number): number => (n % 2 === 0 ? n / 2 + 2 : last - (n - 1) / 2)
     const numbers = Array.from({ length: last - 1 }, (_, n) => (untilMoved ? fromBothEnds(n) : n + 2))
     await this.#readAtOnce(numbers, goesOn)

@@ -1,4 +1,4 @@
-/** A change feed cursor. Its hash detects that a backup was restored. */
+/** A change feed cursor. Its hash shows if the warehouse was restored from a backup since. */
 import { SyncError } from '../../errors.ts'
 import { onlyRow, type Sql } from '../database/sql.ts'
 

@@ -19,7 +19,7 @@ export interface ClosedWindow {
   readonly marks: readonly { readonly mark: MarkName; readonly value: Instant }[]
 }
 
-/** Returns the high-water mark of a scope, such as a currency, with the end of its window and the start of its run. */
+/** Returns the high-water mark of a scope, such as a currency, and the window and run that set it. */
 export async function lastWindowOf(sql: Sql, report: string, scope: string): Promise<LastWindow> {
   const isHere = `report = ${text(report)} AND scope = ${text(scope)}`
   const [row] = await sql.cachedRows<{ mark: Instant; loadId: number; updatedAt: Instant }>(`

@@ -1,4 +1,4 @@
-/** Prevents a second opening of a file in this process. Closing the second opening would unlock the file for both. */
+/** Prevents this process from opening a file twice, because closing one of the two would unlock both. */
 import { resolve } from 'node:path'
 import { fileIdentity } from '../../files.ts'
 import { lockedError } from './databaseError.ts'

@@ -1,4 +1,4 @@
-/** Converts DuckDB's errors to Tidemark's by their text, because DuckDB has no error codes. */
+/** Recognizes DuckDB's errors by their text, because DuckDB has no error codes, and converts them to Tidemark's. */
 import { asSyncError, cancelled, type ErrorCode, filesExhausted, isOutOfFiles, SyncError } from '../../errors.ts'
 import { systemClock } from '../../clock.ts'
 import { STORAGE_FAULT, storageError } from './storage.ts'

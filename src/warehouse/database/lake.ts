@@ -116,7 +116,7 @@ async function prepare(sql: Pick<Sql, 'run' | 'rows'>, place: LakePlace): Promis
   if (storage !== undefined) await allowStorage(sql, data, storage)
 }
 
-/** A writer sets SQLite's write-ahead log, so that others can read during a commit. */
+/** A writer turns on SQLite's write-ahead log, so that others can read during a commit. */
 function attachSql({ catalogue, at, data, snapshot }: LakePlace, as: string, access: keyof typeof ACCESS): string {
   const own = catalogue === 'sqlite' ? `${access === 'read' ? '' : WAL}, META_BUSY_TIMEOUT 5000` : ''
   const state = snapshot === undefined ? '' : `, SNAPSHOT_VERSION ${snapshot}`

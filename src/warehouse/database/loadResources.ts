@@ -51,7 +51,7 @@ const COPIES_OF_A_ROW = 14
 /** Memory needed to replace 2,048 rows, as a multiple of their size. */
 const COPIES_OF_A_VECTOR = 5
 const ROWS_OF_A_VECTOR = 2_048
-/** With the default limit, this increase keeps the process below 1 GiB. */
+/** The largest increase for long rows: with the default memory limit, the process stays below 1 GiB. */
 const LONG_ROWS_MIB_MAX = 384
 
 async function withLongRows<T>(

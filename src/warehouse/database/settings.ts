@@ -29,7 +29,7 @@ export function settings(options: FileOptions): Record<string, string> {
   }
 }
 
-/** With DuckDB's default of 100 compactions, small loads could rewrite large tables. */
+/** Least number of compactions in a COMMIT. With DuckDB's default of 100, small loads could rewrite large tables. */
 export const COMPACTIONS_MIN = 1
 /** A load may do one more compaction for each group of this many replaced rows. */
 const REPLACED_A_COMPACTION = 30_720

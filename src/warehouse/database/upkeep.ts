@@ -138,7 +138,7 @@ async function figuresOf(sql: Sql): Promise<LakeFigures> {
   return figures as LakeFigures
 }
 
-/** A DuckLake function and a query for its arguments. NULL skips the step. */
+/** A DuckLake function and a query for its arguments. The step is skipped if the query returns NULL. */
 type Step = readonly [name: string, query: string, table?: number]
 
 const FLUSH = 'flush_inlined_data'

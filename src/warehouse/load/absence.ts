@@ -1,4 +1,4 @@
-/** Marks stored rows as deleted that the service no longer returns (product contract §4). */
+/** Marks stored rows as deleted if the service no longer returns them (product contract §4). */
 import type { Declaration } from '../../../schema/report.ts'
 import { SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'

@@ -38,7 +38,7 @@ export async function mergeChildren(sql: Sql, load: RowMerge, replaces: boolean)
   return written
 }
 
-/** All collections of a group are of one load, so each merge has the same table. */
+/** All collections of a group belong to one load, so all merges have the same table. */
 type Group = readonly [ChildMerge, ...ChildMerge[]]
 
 /** In temporary tables, `n` is the index of a collection in `group`. */
@@ -61,7 +61,7 @@ function insertSql(merge: ChildMerge, items: string): string {
 
 const fieldNamed = ({ field }: ChildMerge, wire: string) => field.elements?.field(wire)
 
-/** Returns a query for the items of written rows. Run it with `rowsInOrder`. */
+/** Returns a query for the items in collections of written rows. Run it with `rowsInOrder`. */
 function childItemsSql(group: Group): string {
   const [{ table }] = group
   const ofCollection = (wire: string, valueOf: (field: CatalogField | undefined) => string) =>
@@ -105,7 +105,7 @@ async function correctKeys(sql: Sql): Promise<void> {
       FROM child_items)`)
 }
 
-/** Deletes replaced children, and marks children without an item as deleted. */
+/** Deletes child rows that new items replace, and marks child rows as deleted that have no item any longer. */
 async function replaceStoredChildren(sql: Sql, group: Group): Promise<void> {
   const [{ table, history, loadId }] = group
   await sql.run(createStoredChildrenSql(group))

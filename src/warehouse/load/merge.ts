@@ -12,7 +12,7 @@ import { keysTableSql } from './reportPart.ts'
 import { isLaterSql, isNewerSql } from './rowVersion.ts'
 import { stampSql } from '../tables/tables.ts'
 
-/** Adds counts, except late rows, which both merges may have counted. */
+/** Adds the counts of two merges of one load. Late rows are not added, because both may have counted the same ones. */
 export const addCounts = (one: LoadCounts, other: LoadCounts): LoadCounts => ({
   inserted: one.inserted + other.inserted,
   updated: one.updated + other.updated,
@@ -70,7 +70,7 @@ async function extraSql(sql: Sql, load: RowMerge, target: string): Promise<strin
   return `CASE WHEN t._extra IS NULL THEN ${STAGED_EXTRA} ELSE nullif('{' || concat_ws(',', ${[brought, ...members].join(', ')}) || '}', '{}')::JSON END`
 }
 
-/** Long values of `_extra` are read in parts of this size, because DuckDB keeps 2,048 parsed values in memory. */
+/** Long values of `_extra` are read in parts of this size, because DuckDB parses 2,048 values in memory at once. */
 const PARSED_BYTES = 16 * 2 ** 20
 const LONG_ROW_BYTES = PARSED_BYTES / 2_048
 
@@ -134,7 +134,7 @@ function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumn
 /** A deleted row stays deleted if its new version has no deletion flag, unless the row was deleted by absence. */
 const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
-/** A row is deleted by its flag or, without a flag, by `gone_keys`. */
+/** Returns SQL that is true for deleted rows: by their flag or, without a flag, because their key is in `gone_keys`. */
 function deletedSql(load: PlannedLoad, columns: readonly StagedColumn[], staysDeleted: string): string {
   const stamp = stampSql(load.report, 's', columnNames(columns)) ?? 'NULL::TIMESTAMPTZ'
   const gone = load.input.gone && isProvenGoneSql(load.table, stamp, staysDeleted)
@@ -156,7 +156,7 @@ interface RowsToInsert {
   readonly columns: readonly StagedColumn[]
   /** A FROM clause: `s` are staged rows and `w` the rows of `written_rows`. */
   readonly rows: string
-  /** The stored row, whose values are kept for fields that a staged row lacks. */
+  /** Where stored rows are, whose values stay for fields that a staged row lacks. */
   readonly replaced?: { readonly target: string; readonly extra: string } | undefined
 }
 

@@ -14,7 +14,7 @@ const NOTHING = { ...NO_COUNTS, rows: 0, rejected: 0 }
 
 export type QuietLoads = ReturnType<typeof quietLoads>
 
-/** `begun` lists runs that have not committed anything yet. */
+/** Keeps loads without changed rows in memory, and writes them together. `begun`: runs that have not committed yet. */
 export function quietLoads(database: Database, fences: Fences, begun: Map<string, RunRecord>) {
   const added: ((ChangesLoad | AuditLoad) & { readonly begunAt: RunRecord['startedAt'] })[] = []
   /** If this fails, the next run reads the windows of these loads again. */

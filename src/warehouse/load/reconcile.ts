@@ -74,7 +74,7 @@ export interface ReconcileResult {
   readonly rows: number
   /** Rows that are missing for the first time. */
   readonly absent: number
-  /** Rows that two comparisons in a row did not find. */
+  /** Number of rows that two consecutive comparisons did not find. */
   readonly deleted: number
   readonly missed: number
   /** Rows that the reconcile replaced with different values. */

@@ -8,7 +8,7 @@ const PART_BYTES = 2 * 1024 * 1024
 const READ_BYTES = 256 * 1024
 const NEWLINE = 0x0a
 
-/** Returns the file, or smaller temporary files. Disposing the result deletes them. */
+/** Returns the file or, if its rows are long, smaller temporary files. Disposing the result deletes these. */
 export async function splitRows({ file, rowBytesMax }: Segment) {
   await using written = new AsyncDisposableStack()
   const parts: string[] = []

@@ -23,7 +23,7 @@ export function versionOf(report: Declaration, columns: readonly string[], names
   return `CASE WHEN ${stamp} <= ${observableUntil(names)} THEN ${stamp} ELSE ${names.observedAt} END`
 }
 
-/** Returns SQL that is true if `one` was requested over `settleMs` after `other`. */
+/** Returns SQL that is true if `one` was requested more than `settleMs` after `other`. */
 export const isLaterSql = (one: Pick<RowSide, 'askedAt'>, other: RowNames, settleMs: number): string =>
   `${one.askedAt} > ${other.observedAt} + INTERVAL ${settleMs + CLOCK_GRAIN_MS} MILLISECONDS`
 
@@ -52,7 +52,7 @@ function newestOfKeySql({ report, table, rules: { settleMs } }: FileLoad, column
     GROUP BY ${key}`
 }
 
-/** Returns whether the modification time is wrong: no row can be modified after it was observed. */
+/** Returns SQL that is true if the modification time is wrong, because it is later than the observation. */
 function isStampedAhead(report: Declaration, columns: readonly string[], names: RowNames): string {
   const stamp = stampSql(report, names.alias, columns)
   return stamp === undefined ? 'false' : `coalesce(${stamp} > ${observableUntil(names)}, false)`
@@ -65,7 +65,7 @@ export async function splitDuplicates(sql: Sql, load: FileLoad, staged: readonly
   const { shapes } = load.segment.catalog
   const columns = staged.map((column) => column.name)
   const earlier: string[] = []
-  // The loop ends because each pass leaves out the newest row of a key.
+  // The loop ends because each pass removes one row of each key, so that no rows are left.
   for (let from = 'staged'; ; from = earlier[0] as string) {
     await sql.run(`
       CREATE OR REPLACE TEMP TABLE newest AS SELECT tid FROM (${newestOfKeySql(load, columns, from)}) n(tid)`)
@@ -88,7 +88,7 @@ export async function splitDuplicates(sql: Sql, load: FileLoad, staged: readonly
 
 type Shapes = FileLoad['segment']['catalog']['shapes']
 
-/** Returns pairs of shapes whose older shape has a field that the newer lacks. */
+/** Returns pairs of row shapes (sets of fields) in which the older shape has a field that the newer one lacks. */
 async function shapesWithMoreFields(sql: Sql, shapes: Shapes, pairs: string): Promise<string[]> {
   if (shapes.length === 1) return []
   const met = await sql.rows<{ older: number; newer: number }>(

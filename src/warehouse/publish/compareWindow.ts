@@ -15,11 +15,11 @@ export interface Deviation {
 export interface WindowComparison {
   readonly rows: number
   readonly missing: Deviation
-  /** Rows with other values or another deletion flag, if they were not edited after the high-water mark. */
+  /** Rows whose values or deletion flag differ from the service, if they were not edited after the high-water mark. */
   readonly different: Deviation
   /** Rows of the published copy that were modified in the window, but that the service did not return. */
   readonly extra: Deviation
-  /** False if the report has no modification time, so that no extra rows can be found. */
+  /** False if the report has no modification time, because extra rows cannot be found then. */
   readonly seesExtra: boolean
   /** Number of rows in the published copy that were not returned and have no modification time. */
   readonly unmatched: number

@@ -3,7 +3,7 @@ import { fileIdentity } from '../../files.ts'
 import { Database } from '../database/duckdb.ts'
 import { onlyRow, type Sql, text } from '../database/sql.ts'
 
-/** The `mark` identifies a warehouse: its backups and a moved warehouse keep it. `file` is the path of the warehouse. */
+/** `mark` identifies the warehouse, but a backup has the same one, so `file`, its path, is compared as well. */
 const SOURCE = `SELECT max(value) FILTER (name = 'number_mark') AS mark,
   coalesce(max(value) FILTER (name = 'published_from'), '') AS file FROM tidemark.settings`
 const sourceOf = (sql: Sql) => onlyRow<{ mark: string; file: string }>(sql, SOURCE)

@@ -23,7 +23,7 @@ export async function headersOf(/** @type {import('node:fs/promises').FileHandle
   await file.read(bytes, 0, HEADERS_BYTES, 0)
   const main = bytes.subarray(0, HEADER_BYTES)
   const states = [1, 2].map((at) => wordsOf(bytes.subarray(at * HEADER_BYTES, (at + 1) * HEADER_BYTES)))
-  // DuckDB writes the second and the third header in turn, and uses the newer one.
+  // DuckDB writes the second and the third header alternately, and uses the newer one.
   const [newer = new BigUint64Array()] = states.toSorted((a, b) =>
     (b[WRITE_COUNTER] ?? 0n) > (a[WRITE_COUNTER] ?? 0n) ? 1 : -1,
   )

@@ -9,7 +9,7 @@ export const MANIFEST = 'manifest.json'
 const File = z.object({
   /** The path relative to the manifest's folder, with `/` as the separator on every system. */
   path: z.string(),
-  /** The range of keys, both ends included. Example: `0-99999`. A table without rows has an empty text. */
+  /** The range of keys, both ends included. Example: `0-99999`. For a table without rows, this is an empty string. */
   keys: z.string(),
   rows: z.number(),
   deleted: z.number(),

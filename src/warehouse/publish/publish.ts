@@ -99,7 +99,7 @@ async function behindLinks(path: string): Promise<string> {
   }
 }
 
-/** Returns text that is the same for a warehouse and for an up-to-date copy. */
+/** Returns a fingerprint of the state. A warehouse and an up-to-date copy have the same one. */
 export const stateOf = async (database: Database): Promise<string> =>
   (await onlyRow<{ state: string }>(database, STATE)).state
 

@@ -17,7 +17,7 @@ export async function probePageZero(source: SliceSource, span: Span | undefined,
   return numberOf(walk, zero, source.settings.keyed)
 }
 
-/** Requests one row alone, and returns the number of the page that has this row. Undefined if unclear. */
+/** Requests one row alone, so that one page has rows. Returns its number, or undefined if the rows have moved. */
 export async function probeFirstNumber(source: SliceSource, span: Span | undefined, first: FetchedPage) {
   if (first.page.rowCount === 0) return numberOfEmpty(readerOf(source, { span }))
   const stamps = stampsOf(source.pages.report, first.page)
@@ -51,7 +51,7 @@ async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
 async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'shown again' | undefined> {
   const isOn = (page: FetchedPage | undefined): boolean => page !== undefined && sharedRows(page.page, first.page) > 0
   const isOnPage = async (number: number) => isOn(await read(number).catch(undefinedIfRefused))
-  // Page 2 is read first, because the row could move from page 1 to page 2 between the two requests.
+  // Page 2 is read first. Otherwise a row that moves from page 1 to page 2 in between would be on both.
   if (await isOnPage(2)) return 'shown again'
   if (await isOnPage(1)) return 1
   return isOn(await pageZero(read)) && !(await isOnPage(1)) ? 0 : undefined
@@ -64,7 +64,7 @@ async function numberBySmallPages(read: Read, first: FetchedPage, again: () => P
   if (zero === undefined || rows > 1) return 1
   if (rows === 1) {
     const { page: one } = await read(1)
-    // A changed row can make pages 0 and 1 match or differ by chance, so page 0 is read again.
+    // Pages 0 and 1 may be equal or different only because a row has changed, so page 0 is read again.
     const zeros = [zero, await pageZero(read)]
     const same = zeros.filter((page) => page !== undefined && sharedRows(page.page, one) > 0).length
     if (same === 0 && zeros[1] !== undefined && one.rowCount === 1) return 0

@@ -27,7 +27,7 @@ export async function probeNarrower({ source, slice, first }: ProbedSlice, walk:
       if (requests === NARROWER_REQUESTS_MAX) return 'moved'
       requests += 1
       const page = await read(span)
-      // If the whole span still lacks these rows, they were not added later: a limit hides them.
+      // If the whole span still lacks these rows, they are not new: a limit on the length of responses hides them.
       const others = idsOf(page).filter(isNew)
       if (others.length > 0) {
         const now = await read(slice.span)
