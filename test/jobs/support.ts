@@ -115,7 +115,7 @@ export function whileAllRun<T>(workers: readonly Running[], waited: Promise<T>):
 export async function published<T>({ folder }: { folder: string }, sql: string): Promise<T[]> {
   const path = `${folder}/data/published.duckdb`
   try {
-    await using copy = await Database.open(path, { readOnly: true, memory: '256MB' })
+    await using copy = await Database.open(path, { readOnly: true, memory: '256MB', threads: 1 })
     return await copy.rows<T>(sql)
   } catch {
     return []
@@ -124,7 +124,11 @@ export async function published<T>({ folder }: { folder: string }, sql: string):
 
 /** Reads the warehouse, whose owner must have ended. */
 export async function held<T>({ folder }: { folder: string }, sql: string): Promise<T[]> {
-  await using warehouse = await Database.open(`${folder}/data/warehouse.duckdb`, { readOnly: true, memory: '256MB' })
+  await using warehouse = await Database.open(`${folder}/data/warehouse.duckdb`, {
+    readOnly: true,
+    memory: '256MB',
+    threads: 1,
+  })
   return await warehouse.rows<T>(sql)
 }
 

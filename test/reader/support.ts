@@ -16,7 +16,7 @@ export async function aReader(given: Partial<ReaderConfig['limits']> = {}) {
     await opened.warehouse.publish(published)
   }
   await publish()
-  const limits = { queryMemory: '256MB', queryDisk: '64MB', queryTimeMs: 60_000, ...given }
+  const limits = { queryMemory: '256MB', queryDisk: '64MB', queryTimeMs: 60_000, warehouseThreads: 1, ...given }
   const reader = openReader({ published, limits })
   return {
     folder: opened.folder,

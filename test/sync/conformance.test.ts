@@ -1,5 +1,5 @@
 /** Every declaration passes the same test, over real HTTP against the sandbox, which knows nothing of declarations. */
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Declaration, reportOf, reports } from '../../schema/index.ts'
 import { ENTITY_IDS, WORLD_REPORTS, type WorldReport } from '../../src/sandbox/server.ts'
 import { differences } from '../../src/cli/certify/compare.ts'
@@ -23,9 +23,15 @@ async function allDifferences(tide: Tide, report: WorldReport): Promise<string[]
 }
 
 describe.each(windowed)('$name', ({ name }) => {
-  it('lands every row of the service exactly once, every field and collection exact', async () => {
-    await using tide = await aTide({ sandbox: { rows: 60 }, settings: { defaults: { page_size: 25 } } })
+  // These tests share a first run. Each test continues from the state that the last test left.
+  let tide: Tide
+  beforeAll(async () => {
+    tide = await aTide({ sandbox: { rows: 60 }, settings: { defaults: { page_size: 25 } } })
     await tide.sync(name)
+  })
+  afterAll(() => tide[Symbol.asyncDispose]())
+
+  it('lands every row of the service exactly once, every field and collection exact', async () => {
     expect(await allDifferences(tide, name)).toEqual([])
     const [counted] = await tide.warehouse.rows<{ doubled: number }>(
       `SELECT count(*) - count(DISTINCT concat_ws('/', ${reportOf(name).key.join(', ')})) AS doubled FROM ${name}`,
@@ -34,8 +40,6 @@ describe.each(windowed)('$name', ({ name }) => {
   })
 
   it('rewrites nothing when the same window is pulled again', async () => {
-    await using tide = await aTide()
-    await tide.sync(name)
     const before = await fingerprint(tide, name)
     await tide.warehouse.rows(`DELETE FROM tidemark.marks`)
     const [again] = await tide.sync(name)
@@ -44,8 +48,6 @@ describe.each(windowed)('$name', ({ name }) => {
   })
 
   it('brings edits, child edits, a removed child and new rows with the next run', async () => {
-    await using tide = await aTide()
-    await tide.sync(name)
     const { world } = tide.sandbox
     const [first, second, third, fourth, fifth] = world.liveKeys(name) as [number, number, number, number, number]
     world.edit(name, first)
@@ -59,8 +61,6 @@ describe.each(windowed)('$name', ({ name }) => {
   })
 
   it('takes the newest of many edits between two runs', async () => {
-    await using tide = await aTide()
-    await tide.sync(name)
     const { world } = tide.sandbox
     for (let n = 0; n < 40; n += 1) world.tick(name)
     await tide.sync(name)
