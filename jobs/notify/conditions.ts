@@ -1,4 +1,4 @@
-/** Finds the conditions that notices report, such as a paused report. */
+/** Finds conditions about which notices are sent, such as a paused report. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'
 import { advisedOverlap } from '../../src/units.ts'

@@ -22,7 +22,7 @@ type RunOfOther = ActiveRun & { readonly order: number }
 type SharedStore = { readonly values: SharedValues; readonly clock: Clock }
 
 export function shareRuns(runs: Runs, queues: JobQueues, { values, clock }: SharedStore): Disposable {
-  /** By attempt. */
+  /** The runs of other workers, by the text of their attempt. */
   let ofOthers: ReadonlyMap<string, RunOfOther> = new Map()
   const lastEnds = new Map<string, string>()
   const inTurn = turns()

@@ -110,7 +110,7 @@ export class Runs {
   }
 }
 
-/** Returns true for a failed run too, because part of its window may be loaded. */
+/** Returns whether the run may have changed rows. True for a failed run: part of its window may be loaded. */
 export const changedRows = ({ figures, error }: ReportOutcome): boolean =>
   error !== undefined || figures.inserted + figures.updated + figures.deleted + figures.rejected > 0
 

@@ -125,7 +125,7 @@ export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Sch
   return [...togetherAtOnce(ofReports), ...HOUSEKEEPING]
 }
 
-/** Lets reports with the same times share a tick. Each tick needs several statements in the queue store. */
+/** Groups reports with the same times, so that they share ticks: each tick needs statements in the queue store. */
 function togetherAtOnce(schedulers: readonly ReportScheduler[]): readonly Scheduler[] {
   const groups = Map.groupBy(schedulers, ({ repeat, tick }) => JSON.stringify([tick.work, repeat]))
   return [...groups.values()].flatMap(([first, ...rest]) => {

@@ -101,7 +101,7 @@ function lockIn(directory: string): Disposable {
   try {
     // A lock on a read-only file would not exclude other processes.
     accessSync(file, constants.W_OK)
-    // Must come before BEGIN: SQLite's journal gets the permissions that the lock file has when it is created.
+    // Must run before BEGIN, which creates SQLite's journal with the permissions of the lock file.
     closeToOthers(file)
     lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
     writeFileSync(holder, `process ${process.pid}`)

@@ -1,4 +1,4 @@
-/** Shares the token, its lease and pauses among processes through the queue store. */
+/** Shares the token, its lease and pauses of requests among processes, through the queue store. */
 import { randomUUID } from 'node:crypto'
 import type { SharedPauses } from '../../src/client/limiter.ts'
 import type { StoredToken, TokenStore } from '../../src/client/tokens.ts'

@@ -58,7 +58,7 @@ export const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
 const RETRY_OPTIONS = {
   runRetryDelay: 2_000,
-  // BullMQ counts how often the worker of a job has died, and fails the job above this number.
+  // BullMQ counts how often the worker of a job has died, and fails the job if the count exceeds this number.
   maxStalledCount: 1_000_000,
 }
 

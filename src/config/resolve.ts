@@ -68,7 +68,7 @@ export function resolve(raw: RawConfig, given: ResolveContext) {
     ...(address && { serve: { ...address, ...(serveToken && { token: serveToken }) } }),
     queue: raw.queue,
     console: { ...raw.console, token: tokenIn(CONSOLE_TOKEN), viewToken: tokenIn(CONSOLE_VIEW_TOKEN) },
-    /** Schema `tidemark` keeps runs and windows for this time. */
+    /** How long the schema `tidemark` keeps records of runs and windows. */
     historyMs: parseDuration(raw.history) ?? 0,
     /** How long a rejected row stays listed after the service last sent it. */
     rejectedKeepMs: parseDuration(raw.rejected_keep) ?? 0,
@@ -131,7 +131,7 @@ function resolveReport(report: RegisteredReport, raw: RawConfig, onlyReports: re
     ...rhythmOf(own.every ?? raw.defaults.every),
     ...(own.requests_per_day !== undefined && { requestsPerDay: own.requests_per_day }),
     timeZone: own.time_zone ?? raw.defaults.time_zone,
-    // With `never`, only commands reconcile.
+    // With `never`, reports are reconciled only on command.
     ...reconcileOf(report, own.reconcile_every ?? raw.defaults.reconcile_every),
     /** Time between comparisons of row counts, which find deletions. 0: in each run. Undefined: never. */
     deletesEveryMs: parseDuration(own.deletes_every ?? raw.defaults.deletes_every),

@@ -46,7 +46,7 @@ export function addLiveRoute(app: FastifyInstance, { clock, backendOf, mayWatch 
       const nowMs = clock.monotonicMs()
       if (state === sent && nowMs - sentMs <= KEEP_ALIVE_MS) return
       if (!mayWatch(request)) raw.end()
-      // A slow client skips states while its buffer is full. Unread states would otherwise use up memory.
+      // States are not sent to a client whose buffer is full, because unread states would use up memory.
       if (raw.writableEnded || raw.writableNeedDrain) return
       raw.write(state === sent ? ': still here\n\n' : `data: ${state}\n\n`)
       sent = state

@@ -19,9 +19,9 @@ import type { PlanOptions } from './planBackfills.ts'
 
 export interface VerifyRequest {
   readonly reports: readonly ReportName[]
-  /** The start of the compared window. Undefined for the report's configured start. */
+  /** The start of the compared window. If undefined, the report's configured start. */
   readonly from: Instant | undefined
-  /** The end of the compared window. Undefined for the report's mark. */
+  /** The end of the compared window. If undefined, the report's high-water mark. */
   readonly to: Instant | undefined
 }
 

@@ -7,7 +7,7 @@ export type RequestEntry = { readonly report: string; readonly kind: string }
 
 export interface RequestUse {
   readonly report: ReportName
-  /** Requests in the last 24 hours; `others` were not sent by incremental runs. */
+  /** Requests in the last 24 hours. Of these, `others` were sent by work other than incremental runs. */
   readonly used: number
   readonly others: number
   /** Number of requests that a typical incremental run sends. */

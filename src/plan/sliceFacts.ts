@@ -1,4 +1,4 @@
-/** The conditions and calculations behind the rules in judge.ts, in the order of the rules. Shared cuts are last. */
+/** The conditions and calculations of the rules in judge.ts, in their order. Cuts that several rules use are last. */
 import type { Instant } from '../instant.ts'
 import { plannedRows } from './density.ts'
 import type { SliceState, ProbeName } from './slice.ts'
@@ -49,7 +49,7 @@ export const isCutByTotal = (state: SliceState): boolean => {
   return hasMorePages(state) && isTotalTrusted(state) && isWanted && state.slice.crowdedInstant === undefined
 }
 
-/** Returns false if page 1 is shorter than an earlier page. Its total may then be too low. */
+/** Returns false if page 1 is shorter than a page of an earlier walk: the total of such a response may be too low. */
 export const isTotalTrusted = ({ profile, slice, walk }: SliceState): boolean =>
   canSplit(slice.span) && walk.firstPageRows >= profile.longestPageRows
 
@@ -107,7 +107,7 @@ export function completeBackwardWalk(state: SliceState): Walk | undefined {
   return walk.hasExactly(total) ? walk : undefined
 }
 
-/** Splits off the old part of a span, if it is longer than the young part. */
+/** Splits a span at `youngFrom`, if the part before is longer than the part after it. */
 export function splitOffOld(state: SliceState): readonly Span[] | undefined {
   const { slice, settings } = state
   const { span } = slice

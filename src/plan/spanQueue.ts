@@ -12,7 +12,7 @@ const SPARSE_GROWTH = 3
 const CROWDED_AFTER = 3
 /** After more than this many overfull slices in a row, the next slice is at most `shorterLength` long. */
 const HINTED_OVERFULL_MAX = 3
-/** If a shortened slice still has more than this share of the previous rows, most rows are probably at one instant. */
+/** If a shortened slice still has more than this share of its earlier rows, most rows are probably at one instant. */
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const CROWDED_SIGNS = 2
@@ -99,7 +99,7 @@ export class SpanQueue {
     return this.#current?.expected ?? this.#current?.rows
   }
 
-  /** Two walks over a crowded instant are cheaper than a cut. */
+  /** Returns where the span has a crowded instant. For such a span, two walks are cheaper than a cut. */
   crowdedInstant(span: Span): CrowdedInstant | undefined {
     if (this.#current?.isCrowded === true) return 'at its end'
     if (this.#crowdedSigns >= CROWDED_SIGNS) return 'somewhere'

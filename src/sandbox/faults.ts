@@ -99,7 +99,7 @@ export class Faults {
     return this.#active.filter((fault) => fault.left > 0).map((fault) => fault.text)
   }
 
-  /** Uses up one repetition of a fault. Returns its argument, or undefined if the fault does not apply. */
+  /** Uses up one repetition of a fault. Returns the fault's argument, or undefined if the fault does not apply. */
   take(name: FaultName, place: FaultPlace): string | undefined {
     const fault = this.#find(name, place)
     if (fault === undefined) return undefined

@@ -145,7 +145,7 @@ function windowTest(values: ReportRequest['values']): Test | undefined {
   return ({ modified, aggregate }) => [modified, aggregate].some((at) => at >= from && at <= to)
 }
 
-/** Tests of filters, by parameter. All other filters test for equality. */
+/** How each filter parameter compares a row. All other parameters test for equality. */
 const COMPARISONS: Readonly<Record<string, (row: Row, wanted: Value, field: string) => boolean>> = {
   createdSince: ({ created }, wanted) => created >= Number(wanted),
   createdUntil: ({ created }, wanted) => created <= Number(wanted),

@@ -1,4 +1,4 @@
-/** Describes the last upkeep of a lake, for `status` and the console. */
+/** Describes a lake's latest upkeep (maintenance of its files), for `status` and the console. */
 import type { LakeUpkeep } from '../warehouse/database/upkeep.ts'
 import { counted, grouped, wholeSeconds } from '../words.ts'
 

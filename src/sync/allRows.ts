@@ -37,7 +37,7 @@ async function readByCreation(reading: Reading, total: number | undefined): Prom
   }
   await reading.intake.commit()
   const isQuiet = isSmall && total === keys.size && !proofs.has('agreed')
-  // All rows were read if the total equals the number of keys, both before and after the read.
+  // All rows were read if the total equals the number of keys, and was the same before the read.
   const isSame = isQuiet && (await totalNow(reading)) === keys.size
   const totalCount = isSame ? keys.size : (await totalOfCreated(reading)).total
   const proof = [...proofs].toSorted().join('+')

@@ -33,7 +33,7 @@ export async function oneRun<R extends ReportRun>(context: SyncContext, request:
   const { code, message, cure } = error
   const state = code === 'CANCELLED' || code === 'FENCED' ? 'stopped' : 'failed'
   const record: RunRecord = { ...begun, state, endedAt: context.clock.now(), error: { code, message, cure } }
-  // An error of these calls must not hide the error of the run.
+  // An error in these calls must not hide the error of the run.
   await context.warehouse.recordRun(record).catch(() => undefined)
   await pauseAfter(context, request.report, error).catch(() => undefined)
   return ended

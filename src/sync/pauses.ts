@@ -30,7 +30,7 @@ export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<R
   return new Map(reportNames.map((report) => [report, byReport.get(report) ?? pausedBy({ ...refused, report })]))
 }
 
-/** Throws the stored error if a refusal has paused the report. Protects commands that send requests outside of runs. */
+/** Throws the stored error if a refusal has paused the report. For commands that send requests without a run. */
 export function throwIfRefused(pauses: readonly Pause[], report: ReportName, settings: SyncSettings): void {
   const refused = pauses.filter((pause) => pause.code !== 'REPORT_PAUSED' && pause.client === clientOf(pause, settings))
   const one =

@@ -40,7 +40,7 @@ const viewOf = ({ view, name }) => VIEWS.get(name === '' ? view : `${view}/`) ??
 /** @param {Place} place */
 const spotOf = ({ view, name }) => `${view}/${name}`
 
-// Responses can arrive in another order. Those that are older than the drawn one are ignored.
+// Responses can arrive out of order. A response that is older than the drawn one is ignored.
 let newestRequest = 0
 let drawnRequest = 0
 let opened = { request: 0, focused: /** @type {Element | null} */ (null) }

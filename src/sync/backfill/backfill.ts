@@ -246,7 +246,7 @@ async function recordStop(
   if (book?.state === 'cancelled') return outcomeOf(context, book)
   // A newer run has taken over the report, so this run must not write any more.
   if (error.code === 'FENCED') throw error
-  // An error of the two calls below must not hide the error of the backfill.
+  // An error in the two calls below must not hide the error of the backfill.
   const state = error.code === 'CANCELLED' ? 'stopped' : 'failed'
   const endedAt = context.clock.now()
   const run = { runId: backfillId, report, kind: 'backfill', state, startedAt, endedAt, ...NO_RUN_COUNTS } as const

@@ -68,7 +68,7 @@ export const pullHere =
 
 const NO_COUNTS = { inserted: 0, updated: 0, unchanged: 0, deleted: 0, childrenWritten: 0, misfits: 0, rejected: 0 }
 
-/** Reads the window into files. Throws CONFIG_INVALID for other settings than in `ask`, and errors of the walk. */
+/** Reads the window into files. Throws errors of the walk, and CONFIG_INVALID if settings differ from `ask`. */
 export async function pullWindow(given: PullContext, ask: WindowRequest): Promise<PulledWindow> {
   const { report, since, until, scope, profile } = ask
   const { settings } = given

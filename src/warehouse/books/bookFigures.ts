@@ -4,7 +4,7 @@ import type { Instant } from '../../instant.ts'
 import { WINDOW_MARKS } from '../../plan/marks.ts'
 import { type Sql, type WithNulls, withoutNulls, text } from '../database/sql.ts'
 
-/** The advice to raise `overlap` depends on the late rows of this many days. */
+/** The advice to raise `overlap` is based on the rows that were late in this many days. */
 export const LATE_DAYS = 30
 
 /** Returns SQL that is true for a configured scope (currency). The query must join `tidemark.report_states` as `s`. */

@@ -77,7 +77,7 @@ async function withLongRows<T>(
 
 /** The parts of DuckDB's memory limit: the configured bytes, and increases in MiB. */
 interface MemoryLimit {
-  /** The configured limit. It is not read from DuckDB, because DuckDB rounds its text down. */
+  /** The configured limit. It is not read from DuckDB, which returns it as rounded text. */
   readonly bytes: number
   forRows: number
   forLongRows: number

@@ -46,7 +46,7 @@ export function checkBrake(report: string, deleted: number, live: number): void 
   })
 }
 
-/** Marks rows of the table `absent` as deleted where `again` is true. The caller must fill this table first. */
+/** Marks rows as deleted that two comparisons missed: `again` in the table `absent`, which the caller fills first. */
 export async function markAbsent(sql: Sql, deletion: Deletion, deleted: number): Promise<void> {
   const { report, startedAt } = deletion
   const loadId = await nextLoadId(sql)

@@ -109,7 +109,7 @@ export const unmarkedText = (value: string, numberPrefix: string): string =>
 /** Returns SQL that is true for arrays and objects. Tests one character, because JSON functions need more memory. */
 export const isNestedSql = (json: string): string => `left((${json})::VARCHAR, 1) IN ('{', '[')`
 
-/** Returns SQL that makes marked strings numbers. Example: `"<numberPrefix>0.1"` becomes `0.1`. */
+/** Returns SQL that turns strings with the prefix back into numbers. Example: `"<numberPrefix>0.1"` becomes `0.1`. */
 export const unmarkedJson = (value: string, numberPrefix: string): string =>
   `regexp_replace((${value})::VARCHAR, ${text(`"${numberPrefix}(-?[0-9.eE+-]+)"`)}, '\\1', 'g')`
 

@@ -40,7 +40,7 @@ export async function load(dependencies: LoadDependencies, input: LoadInput): Pr
   }
 }
 
-/** If all rows are new, stages none of them. */
+/** Tries to insert all rows as new, without staging. If one is not new, stages and merges all. */
 async function loadOnce(dependencies: LoadDependencies, input: LoadInput): Promise<LoadResult> {
   const { database, numberPrefix } = dependencies
   const { report, segment, rules = NO_RULES } = input

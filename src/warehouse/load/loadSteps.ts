@@ -13,7 +13,7 @@ export interface ColumnPlan {
   readonly discovered: (table: string) => readonly DiscoveredColumn[]
   /** The columns of the report's table, without system columns. */
   readonly tableColumns: readonly string[]
-  /** The discovered columns before `columnChanges`, as text. */
+  /** The discovered columns, as text, before the changes in `columnChanges` are made. */
   readonly storedColumns: string
 }
 

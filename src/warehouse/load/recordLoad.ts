@@ -34,7 +34,7 @@ export function loadRow(input: LoadInput, figures: LoadFigures, unflagged: numbe
   return `(${loadId}, ${text(input.runId)}, ${text(input.report.name)}, ${time(input.now)}, ${counts.join(', ')}, ${lateRows}, to_milliseconds(${late?.latenessMs ?? null}), ${asked.length === 0 ? null : time(earliest(...asked))}, ${unflagged}, ${misfits})`
 }
 
-/** Records a load. `begun` is set if the run has not committed anything yet. */
+/** Records a load. `begun` is the record of a run that has not committed anything yet. */
 export async function recordLoad(
   sql: Sql,
   load: LoadTransaction,

@@ -39,7 +39,7 @@ export const READER_COPY = 'held_by_readers'
 
 export const attachSql = (file: string): string => `ATTACH ${text(file)} AS ${READER_COPY} (READ_ONLY)`
 
-/** Compares the readers' copy with a database that contains only the returned rows. */
+/** Compares the readers' copy with a database that contains only rows that the service returned for the window. */
 export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWindow): Promise<WindowComparison> {
   const { report, scope } = window
   const table = `main.${name(report.name)}`

@@ -33,7 +33,7 @@ export interface CopyWay {
 }
 
 interface CopyReport extends CopyWay {
-  /** Numbers of blocks with a wrong checksum. -1 means the headers. */
+  /** The positions of blocks with a wrong checksum. -1 means the headers. */
   readonly damaged: readonly number[]
   readonly keepsRetired: boolean
 }

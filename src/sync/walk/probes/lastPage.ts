@@ -45,7 +45,7 @@ export async function probeLastPage({ source, slice, first }: ProbedSlice, walk:
     const number = step.value
     if (number > pages.pagesLeft) return undefined
     const seen = await walk.peek(number).catch(undefinedIfRefused)
-    // The service may also refuse a page that exists, so the last page stays unknown.
+    // A refused page may exist, so the last page stays unknown.
     if (seen === undefined) return undefined
     latest = seen
     const comparison = compare(seen, { first, full, short })
