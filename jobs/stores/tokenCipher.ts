@@ -34,6 +34,6 @@ export function tokenCipher({ identity, secret }: { readonly identity: string; r
   }
 }
 
-/** Returns a hash that replaces the client's identity in the names of values, because others can read the store. */
+/** Returns a hash that replaces the client's identity in the store's keys, because others can read the store. */
 export const identityHash = (identity: string): string =>
   createHash('sha256').update(identity).digest('base64url').slice(0, 22)

@@ -1,7 +1,7 @@
 /** Adds `npx` and `--config FILE` to the commands in messages if needed, so that users can paste them. */
 import type { Output, Shell } from './shell.ts'
 
-/** Commands whose standard output is data, so hints in it are not completed. */
+/** Commands that print data, in which `npx` and `--config` are not added to the names of commands. */
 const PRINT_DATA = ['changes', 'export', 'logs', 'mcp', 'new-report', 'query', 'schema']
 const WITHOUT_CONFIG = ['demo', 'init', 'new-report', 'sandbox']
 

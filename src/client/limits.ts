@@ -9,7 +9,7 @@ export const DEFAULT_LIMITS = {
   connectMs: 10 * SECOND_MS,
   headersMs: HEAD_MS_MAX,
   bodyMs: 30 * SECOND_MS,
-  /** From the start of a request to the last byte. */
+  /** The longest time from the start of a request to the last byte. */
   answerMs: 5 * MINUTE_MS,
   /** One response can have 500 rows of 256 KiB. */
   answerBytesMax: 128 * MEBIBYTE,

@@ -144,7 +144,7 @@ export const durationProblem: Check = (text) => {
 export const retentionProblem: Check = (text) =>
   durationProblem(text) ?? ((parseDuration(text) ?? 0) < DAY_MS ? 'must be at least 1d' : undefined)
 
-/** Rejects `0s`, because every high-water mark lags a little. */
+/** Rejects `0s`, because every high-water mark lags a little, so that the alarm would never end. */
 export const lagProblem: Check = (text) =>
   durationProblem(text) ?? (parseDuration(text) === 0 ? 'must be more than 0s, such as 1h' : undefined)
 

@@ -194,7 +194,7 @@ export class Walk {
     const hasMore = this.isLastPageFull && (this.totalCount ?? 0) > this.distinct
     if (this.#sawEmptyPage || this.distinct !== firstPageRows || hasMore) return false
     const { usualPageSize } = this.#kind
-    // If a larger page was requested and page 1 has at most the usual length, the service may have shortened it.
+    // If a larger page was requested and page 1 has at most the usual length, the service may have shortened page 1.
     return (
       firstPageRows > rowsAsked ||
       (firstPageRows < this.#fullRows(profile) && (rowsAsked <= usualPageSize || firstPageRows > usualPageSize))

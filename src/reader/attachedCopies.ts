@@ -8,7 +8,7 @@ import { createRule } from './allowList.ts'
 /** The previous copy is kept for statements that still read it. */
 const COPIES_KEPT = 2
 
-/** Temporary macros would be invisible to the sessions of readers. */
+/** The schema of the readers' macros. They are not temporary, because readers would not see temporary macros. */
 export const MACRO_SCHEMA = 'memory.main.'
 
 interface CopyPlaces {

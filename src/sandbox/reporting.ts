@@ -50,7 +50,7 @@ function writerOf({ world, faults, settings }: SandboxState, report: WorldReport
   return (row: Row): string => {
     const isBad = every !== undefined && row.number % every === 0
     if (isBad) return row.text({ flags, currency, damage: damageOf(row, row.number / every) })
-    // The row's number decides, so that the shape of a row never changes.
+    // The row's number decides whether a row is a summary, so that its shape never changes.
     const isSummary = shape === 'summary' || (shape === 'mixed' && draw(17, row.number, 1) % 2 === 1)
     if (!isSummary) return row.text({ flags, currency })
     // `totalChanges` counts the audit entries within the window (spec §2).

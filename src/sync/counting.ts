@@ -151,7 +151,7 @@ async function readRange(comparison: Comparison, range: Span): Promise<number> {
   return ended.absent
 }
 
-/** Returns a lower bound (ms) of how late the oldest missing row appeared. */
+/** Returns a lower bound (ms) for the lateness of the oldest row that the table lacks. */
 async function latenessMs(
   { reading: { source, plan }, comparedAt }: Comparison,
   span: Span,

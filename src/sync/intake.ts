@@ -45,7 +45,7 @@ export interface ProvenWindow {
   readonly reached?: Instant
   /** Keys of rows missing from a second read that excludes deleted rows. Undefined if rows have a deletion flag. */
   readonly gone?: ChangesLoad['gone']
-  /** Audit reports only: the record and time span whose stored entries this window's rows replace. */
+  /** Audit reports only: the rows of this window replace the stored entries of this record and span. */
   readonly entries?: EntryWindow
   readonly audited?: AuditedRecord
 }

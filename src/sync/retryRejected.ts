@@ -127,7 +127,7 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
       else gone.delete(`${scope} ${key}`)
     }
   }
-  // If other loads have removed rejected rows meanwhile, the offsets have skipped rows, and the batch is not loaded.
+  // If other loads have removed rejected rows meanwhile, reading by offset has missed some. The batch is not loaded.
   if (read !== batch.rows) throw batch.errorIfChanged
   const [segment, ...more] = await spool.takeRest()
   assert(segment !== undefined && more.length === 0, 'kept rows make one segment')

@@ -34,7 +34,7 @@ export const query: Action<QueryOptions, string> = async (shell, options, sql) =
   return 0
 }
 
-/** Returns 0 if the file cannot be read, because users of `query` need no access to the warehouse. */
+/** Returns the file's modification time. Returns 0 if this user may not read it, which `query` does not need. */
 const timeOf = (file: string): number => attempt(() => statSync(file).mtimeMs, 0)
 
 async function warnOfOldCopy({ err }: Shell, { config }: CommandOptions): Promise<void> {

@@ -119,7 +119,7 @@ class TrailReader {
   readonly #failed = new Map<string, SyncError>()
   readonly #followed = new Set<FollowedReport>()
   #isAnyRead = false
-  /** Undefined until a trail of several pages was read. */
+  /** The number of the first page. Undefined until a trail of several pages has been read. */
   #firstNumber: PagingProfile['firstNumber']
 
   constructor(context: SyncContext, declaration: Declaration, intake: Intake) {

@@ -35,7 +35,7 @@ export async function withMemory<T>(database: Database, size: LoadSize, work: ()
     return await work()
   } catch (error) {
     if (!isMemoryError(error)) throw error
-    // This recursion ends, because `raiseLimit` returns true only once for the same number of stored rows.
+    // This recursion ends: while the number of stored rows stays the same, `raiseLimit` returns true only once.
     if (await raiseLimit(database)) return withMemory(database, size, work)
     const forLongRows = (failure: unknown) => withLongRows(database, { size, failure }, work)
     // A single thread needs the least memory, because each thread has buffers.

@@ -8,7 +8,7 @@ import { CHILD_DELETED_FIELD } from './items.ts'
 import { type LoadInput, type LoadResult, NO_RULES } from './loadInput.ts'
 import type { ColumnPlan, PlannedLoad } from './loadSteps.ts'
 
-/** Plans the changes of a load. Reads no stored columns for a load without rows, because it changes none. */
+/** Plans the changes that a load makes to columns. A load without rows changes none, so no stored columns are read. */
 export async function planColumns(sql: Sql, table: ReportTable, input: LoadInput): Promise<ColumnPlan> {
   const { report, segment, rules: { contract } = NO_RULES } = input
   const stored = segment === undefined ? NO_COLUMNS : await discoveredColumns(sql)

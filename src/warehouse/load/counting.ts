@@ -64,7 +64,7 @@ async function creationRanges(sql: Sql, place: ReportPart, { recent, until }: Re
 
 const KEYS_AT_ONCE = 10_000
 
-/** Stores the requested range for each key. Returns keys of rows that are not stored. */
+/** Stores in which range each row was created, by its key. Returns keys of rows that are not stored. */
 async function recordCreations(sql: Sql, place: ReportPart, { span, readBy, keys }: ReadSpan): Promise<string[]> {
   const [since, until] = [span.since === undefined ? 'NULL::TIMESTAMPTZ' : time(span.since), time(span.until)]
   const all = [...keys]

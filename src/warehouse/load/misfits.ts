@@ -64,7 +64,7 @@ function entryMisfitsSql(table: ReportTable, loadId: number): string {
       WHERE s."~misfits" IS NOT NULL AND t._load_id = ${loadId})`
 }
 
-/** Deletes misfits of written fields. For rows that were not written, updates `last_seen`. */
+/** Deletes stored misfits of written rows, for fields that they contain. For other rows, updates `last_seen`. */
 function deleteOldMisfitsSql(load: RowMerge, stored: readonly MisfitColumn[]): string {
   const { table } = load
   const carried = stored.map((each) => {

@@ -151,7 +151,7 @@ function newExtraSql({ column, numberPrefix }: ColumnReading, place: string, rer
     FROM ${reread} r WHERE r.tid = t.rowid AND (r.stays OR r.is_in_json)`
 }
 
-/** Misfits without a value stay, because `exclude_payload` has removed their values. */
+/** Misfits without a value are not tested again, because `exclude_payload` has removed their values. */
 function replaceMisfitsSql({ table, target, column, type }: ColumnReading, isListed: string): string {
   const ofColumn = `"table" = ${text(target)} AND "column" = ${text(column.name)} AND value IS NOT NULL`
   return `

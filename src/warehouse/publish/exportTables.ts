@@ -103,7 +103,7 @@ interface Range extends Omit<ExportedFile, 'path' | 'bytes'> {
 /** A table without rows has one range, whose file contains only the columns. */
 async function rangesOf(sql: Sql, { stored, column, width, rules }: DividedTable): Promise<Range[]> {
   const layout = [stored.columns.map(({ name, type }) => `${name} ${type}`).join(), ...rules].join('\n')
-  // A version that ends keeps its load number, so the fingerprint includes times of validity.
+  // When a version ends, its load number stays. So the fingerprint includes the times of validity.
   const validity = ', count(_valid_to), sum(epoch_us(_valid_from)), sum(epoch_us(_valid_to))'
   const rows = await sql.rows<Record<'first' | 'low' | 'high' | 'state', string> & Pick<Range, 'rows' | 'deleted'>>(`
     SELECT "~low"::VARCHAR AS first, min(${name(column)})::VARCHAR AS low, max(${name(column)})::VARCHAR AS high,
