@@ -49,7 +49,7 @@ describe('a publication by blocks', () => {
   })
 
   it('of marks alone writes fewer than 16 blocks, whatever the size of the file', async () => {
-    for (const megabytes of [1, 20]) {
+    for (const megabytes of [1, 60]) {
       await using published = await aPublished(megabytes)
       for (const time of [1, 2, 3]) {
         const ended = { runId: `r${time}`, report: 'events', kind: 'incremental', state: 'done' } as const
