@@ -82,7 +82,7 @@ function tablesOf(report: Declaration, columns: WarehouseColumns): Section[] {
 const CHILD_KEY = CHILD_COLUMNS[0]?.name ?? ''
 const NEVER_NULL = ['is_deleted', '_observed_at', '_load_id']
 
-/** Some tables do not change for a week, so dbt only warns. */
+/** Some tables may not change for a week, so dbt warns and does not fail. */
 const CHANGE_FRESHNESS: Section = { warn_after: { count: 7, period: 'day' } }
 
 interface OwnColumn {

@@ -84,7 +84,7 @@ export const Declaration = z.readonly(
     includeDeleted: word.optional(),
     /** The collection that each flag of `expand` adds. The value `'fields'` means that the flag adds fields to rows. */
     expand: z.readonly(z.record(z.string(), z.union([z.literal('fields'), Collection]))).default({}),
-    /** Other parameters that the setting `filters` may have, with their types. */
+    /** Parameters of the request that the setting `filters` may contain, with their types. */
     filters: z.readonly(z.record(z.string(), ParameterType)).default({}),
     /** The parameter that names a currency. If it is set, the report is read once for each configured currency. */
     currency: word.optional(),

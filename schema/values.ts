@@ -7,7 +7,7 @@ export interface ValueRule {
   /** The end of a sentence that begins "the value is". Example: `no 64-bit integer`. */
   readonly misfit: string
   readonly takes: string
-  /** A JSON value, an arrow, and the value as DuckDB prints it in UTC. */
+  /** Each example is a JSON value, an arrow, and the value as DuckDB prints it in UTC. */
   readonly examples: readonly Example[]
   readonly misfits: readonly string[]
 }

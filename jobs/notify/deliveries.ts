@@ -24,7 +24,7 @@ export interface DeliveriesOptions {
 
 export type MessageFields = Pick<Message, 'event' | 'message'> & Partial<Message>
 
-/** A receiver's longest queue of notices. When it is full, a new notice replaces the oldest. */
+/** Maximum number of notices that wait for one receiver. After that, a new notice replaces the oldest one. */
 export const WAITING_MAX = 1_000
 
 export class Deliveries {

@@ -84,7 +84,7 @@ export class Notifier {
     if (state === 'done') memory.failures = failures.filter((each) => !isOfRun(each))
     else if (state === 'failed' && error !== undefined && error.code !== 'CANCELLED' && error.code !== 'FENCED') {
       const { code, message, cure } = error
-      // A different error in the next run must not end the notice of MASS_DELETE_STOPPED.
+      // A different error in the next run must not resolve the notice about MASS_DELETE_STOPPED.
       const isSame = (each: Failures) => isOfRun(each) && isBrake(each) === isBrake({ code })
       const times = (failures.find(isSame)?.times ?? 0) + 1
       memory.failures = [...failures.filter((each) => !isSame(each)), { report, kind, times, code, message, cure }]

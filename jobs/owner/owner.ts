@@ -66,7 +66,7 @@ export class Owner {
 
   async #incremental(task: Task<IncrementalJob>): Promise<unknown> {
     const { report, isTick = false } = task.data
-    // A scheduled run may be skipped, but its retries may not.
+    // A scheduled run may be skipped. Its retries may not, because the run has already begun.
     const isPlanned = isTick && task.job.attemptsMade === 0
     if (isPlanned && !(await mayBegin(this.#options.context, report, 'tick'))) {
       this.#options.log.debug({ report }, `${report}: skipped a run, to keep the budget of requests`)

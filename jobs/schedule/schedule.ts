@@ -78,7 +78,7 @@ export function openScheduleUpdates(queue: Queue<Tick>, config: Pick<Config, 're
       const isStuck = overdue.has(id) && overdue.get(id) === before.get(id)
       const isTooFar = waitsTooLong(repeat, stored.get(id)?.next, nowMs)
       if (!isStuck && !isTooFar && isSame({ repeat, tick }, stored.get(id))) continue
-      // BullMQ's upsert would keep the wrong time of the next tick.
+      // BullMQ's upsert alone would keep the time of the next tick, which a wrong clock has set.
       if (isTooFar) await queue.removeJobScheduler(id)
       await queue.upsertJobScheduler(id, repeat, { name: tick.work, data: tick, opts: { ...JOB_OPTIONS.ticks } })
       added.push(id)

@@ -127,7 +127,7 @@ interface Failure {
   readonly error?: Pick<Problem, 'code' | 'message' | 'cure'> | null | undefined
 }
 
-/** Returns a text for each problem. Reports with the same problem share one text: `events, budgets failed: …`. */
+/** Returns one message for each problem. Reports with the same problem share it: `events, budgets failed: …`. */
 export function problemsText(outcomes: readonly Failure[]): string {
   const alike = Map.groupBy(outcomes, ({ report, error, state }) =>
     problemText(report, error ?? undefined, state).slice(report.length),

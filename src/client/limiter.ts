@@ -234,7 +234,7 @@ export class AdaptiveConcurrency {
 
   /** Adapts the limit to a response time. Does nothing if a permit is free, because requests then do not wait. */
   succeeded(wasFull: boolean, ms: number, limitAtStart: number): void {
-    // A response time from a higher limit does not show how fast the service is at this limit.
+    // A response time that was measured at a higher limit does not show how fast the service is at this limit.
     if (!wasFull || limitAtStart > this.limit) return
     const recentMs = EARLIER_RESPONSES_WEIGHT * (this.#recentMs ?? ms) + (1 - EARLIER_RESPONSES_WEIGHT) * ms
     this.#recentMs = recentMs

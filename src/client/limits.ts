@@ -34,7 +34,7 @@ export const TOKEN_MARGIN_SHARE = 0.2
 export const TOKEN_LIFETIME_MS_MAX = DAY_MS
 /** A larger token response is an error, because no server would accept its token in a header. */
 export const TOKEN_ANSWER_BYTES_MAX = 256 * 1_024
-/** A request is sent with at most this many tokens, because the first two may be expired tokens of a shared store. */
+/** A request is tried with at most this many tokens in turn: the first two may be expired tokens of a shared store. */
 export const TOKENS_TRIED_MAX = 3
 export const REFUSAL_BODY_BYTES_MAX = 64 * 1_024
 /** An error quotes at most this many characters of a response: enough for about ten property errors. */

@@ -161,7 +161,7 @@ const TokenAnswer = z.object({
   tokenType: z.string().regex(/^bearer$/i),
 })
 
-/** Returns the token in a response (spec §4, §7). Errors contain no values of fields. */
+/** Returns the token in a response (spec §4, §7). Errors contain no field values, because these can be secret. */
 export function issuedToken(answer: RawAnswer, request: RequestContext, clock: Clock): StoredToken {
   // An empty body leads to TOKEN_UNUSABLE, the error for a missing token.
   const failed = answer.status === 200 && answer.bytes.length === 0 ? undefined : errorOf(answer, request)

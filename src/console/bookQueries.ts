@@ -38,7 +38,7 @@ export async function recentRows(books: BookReader): Promise<ReadonlyMap<ReportN
 
 const MARKS_LISTED = 300
 
-/** Computes the report's mark after each of its last runs, because Tidemark stores only the last mark. */
+/** Computes a report's high-water mark after each recent run, because Tidemark stores only the last mark. */
 export function marksOver(books: BookReader, report: ReportName, settleMs: number) {
   return books.rows<{ at: string; mark: string }>(`
     WITH ended AS (

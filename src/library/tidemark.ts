@@ -118,7 +118,7 @@ export class Tidemark implements AsyncDisposable {
     return this.#perform(options, () => ({ do: 'sync', reports: selectReports(reports, this.config) }))
   }
 
-  /** Reads all rows again that were modified within a range. Continues a stopped backfill of the range. */
+  /** Reads again all rows that were modified within a range. Continues a stopped backfill of the range. */
   backfill(reports: readonly string[], options: RangeOptions = {}): Run<BackfillAnswer, PerformEvent> {
     return this.#perform(options, () => ({ do: 'backfill', backfills: this.#ranges(reports, options) }))
   }
@@ -139,7 +139,7 @@ export class Tidemark implements AsyncDisposable {
     })
   }
 
-  /** Performs any operation that changes something. Example: `{ do: 'pause', reports: ['events'] }`. */
+  /** Performs any operation that writes. Example: `{ do: 'pause', reports: ['events'] }`. */
   perform<R extends ActingRequest>(request: R, options: CallOptions = {}): Run<AnswerOf<R['do']>, PerformEvent> {
     return this.#perform(options, () => request)
   }

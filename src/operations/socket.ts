@@ -39,7 +39,7 @@ function makeSocketFolder(folder: string): void {
 
 type Answerer = Pick<WorkerOperations, 'answer'>
 
-/** Receives operations at the socket until the result is disposed. Replaces the socket of a dead process. */
+/** Receives operations at the socket until the returned object is disposed. Replaces the socket of a dead process. */
 export async function listenAt(socketPath: string, operations: Answerer): Promise<AsyncDisposable> {
   const folder = path.dirname(socketPath)
   makeSocketFolder(folder)

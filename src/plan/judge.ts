@@ -69,7 +69,7 @@ const NUMBERING: readonly Rule[] = [
   },
 ]
 
-/** Rules for page 1 of an envelope (a response with a total). */
+/** Rules for page 1 if it has a total (an envelope). */
 const ENVELOPE: readonly Rule[] = [
   {
     name: 'Page 1 has as many keys as its total and has room left',

@@ -24,7 +24,7 @@ export interface MarkProgress {
   /** The spans that the run has proven. The mark moves up to the first gap between them. */
   readonly proven: readonly Span[]
   readonly mark: Instant | undefined
-  /** The mark that may be stored. Undefined if the service's clock was set back, because earlier rows may be unread. */
+  /** The mark that is safe to store. Undefined if the service's clock was set back: earlier rows may be unread. */
   readonly markToStore: Instant | undefined
 }
 

@@ -33,7 +33,7 @@ export interface WalkPolicy {
 
 export const WALK_POLICIES = {
   changes: { cuts: 'freely', checksProfile: true },
-  /** The first try to read a report without bounds. It is complete only if one response contains all rows. */
+  /** Reads a report without bounds at first. This read is complete only if one response contains all rows. */
   'first look': { cuts: 'only one response is wanted', checksProfile: true },
   reread: { cuts: 'freely', checksProfile: true },
   reconcile: { cuts: 'freely', checksProfile: true },

@@ -160,7 +160,7 @@ export const mustGiveUp = (state: SliceState): boolean =>
   (agreesBelowTotals(state) &&
     (state.probes.hasMissedRows === true || (!isAgreed(state) && finerParts(state) === undefined)))
 
-/** Returns whether page 2 repeated page 1, and a second walk with smaller pages did not help. */
+/** Returns whether page 2 repeated page 1, also in a second walk with smaller pages. */
 export const hidesAtOneInstant = ({ settings, walk, previous }: SliceState): boolean =>
   previous !== undefined &&
   mayBeOnlyPage(previous) &&

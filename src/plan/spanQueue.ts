@@ -12,11 +12,11 @@ const SPARSE_GROWTH = 3
 const CROWDED_AFTER = 3
 /** After more than this many overfull slices in a row, the next slice is at most `shorterLength` long. */
 const HINTED_OVERFULL_MAX = 3
-/** If a shortened slice still has more than this share of its earlier rows, most rows are probably at one instant. */
+/** If a slice that was made shorter has more than this share of its former rows, most are probably at one instant. */
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const CROWDED_SIGNS = 2
-/** An overfull slice of up to this many pages is joined with the span after it, to avoid short slices. */
+/** A slice with up to this many pages is joined with the rest of its span before it is cut, to avoid short slices. */
 const FAR_OVER_PAGES = 6
 
 export interface CutPlan {

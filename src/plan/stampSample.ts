@@ -130,7 +130,7 @@ interface Range {
 
 const latestOf = (a: Range, b: Range): Instant => Math.max(a.latest, b.latest) as Instant
 
-/** An event has two modification times. Returns the range of the earlier times and the range of the later times. */
+/** Returns the range of the earlier and of the later times, because each event has two modification times. */
 function boundsOf(rows: readonly RowStamps[], span: Span): { earlier: Range; later: Range } | undefined {
   const inside = rows.flatMap((stamps) => rangeOf(timesIn(span, stamps)) ?? [])
   const earlier = rangeOf(inside.map(({ earliest }) => earliest))

@@ -25,7 +25,7 @@ export const HEAD_MS_MAX = 2 * MINUTE_MS
 
 export interface PreviousRun {
   readonly mark: Instant | undefined
-  /** When the previous run read its window, by the service's clock. */
+  /** The time at which the previous run read its window, by the service's clock. */
   readonly until?: Instant | undefined
   /** Time since the previous run began, by our clock. */
   readonly elapsedMs?: number | undefined

@@ -208,7 +208,7 @@ export class World {
     return { report, key: row.key, action }
   }
 
-  /** Returns a function that changes the items of the collection `named` or, by default, of a random collection. */
+  /** Returns a function that changes the items of a collection: of the one with the name `named` or of a random one. */
   #childChange(action: string, next: (items: readonly string[], newItem: () => string) => readonly string[]) {
     return (report: WorldReport, key: number, named?: string): WorldChange => {
       const row = this.#row(report, key)
@@ -250,7 +250,7 @@ export class World {
     return new Dice(this.#settings, 'changes', uniformInt(this.#random, 0, 0x7fffffff))
   }
 
-  /** Returns the current time. The clock has microseconds, so the last digit of the ticks is random. */
+  /** Returns the current time in ticks of 100 ns. The clock has only microseconds, so the last digit is random. */
   #nowTicks(): Ticks {
     return this.#clock.now() + this.#below(10)
   }

@@ -15,7 +15,7 @@ export interface CatalogField {
   readonly id: number
   kinds: Kinds
   readonly elements: ObjectCatalog | undefined
-  /** For a collection: the kinds of its items that are not objects. */
+  /** Collections only: the kinds of items that are not objects, such as numbers. */
   elementKinds: Kinds
 }
 

@@ -81,7 +81,7 @@ async function reconcileScope(
   return { pages: reading.pagesRead, inserted, updated, found }
 }
 
-/** Returns the keys of missing rows that are older than `start`. The service has them, so they were not deleted. */
+/** Returns keys of rows that the comparison did not read because they are older than `start`. They still exist. */
 async function keysBeforeStart({ warehouse }: SyncContext, { plan, source }: Reading): Promise<readonly string[]> {
   const { declaration, scope, config } = plan
   const absent = declaration.window.required ? await warehouse.books.absentKeys(declaration.name, scope) : []
@@ -115,7 +115,7 @@ async function readByPage(reading: Reading): Promise<void> {
   await reading.intake.commit()
 }
 
-/** The reconcile compares every row, so its incremental run does not compare counts. */
+/** A reconcile compares every row, so the incremental run before it does not compare counts. */
 function withoutCounting(context: SyncContext, report: ReportName): SyncContext {
   const { settings } = context
   const config = { ...settings.reports[report], deletesEveryMs: undefined }

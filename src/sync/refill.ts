@@ -10,7 +10,7 @@ import type { Reading } from './walk/reading.ts'
 
 export interface Refill {
   readonly until: Instant
-  /** Stores the time up to which rows must still be read again. Undefined: no rows are left. */
+  /** Stores the time up to which rows must still be read again, or undefined if none must be. */
   readonly record: (refillUntil: Instant | undefined) => Promise<void>
   /** Set only after `tidemark reset`. Marks as deleted all rows that were not read again, and returns their number. */
   readonly endReset: (() => Promise<number>) | undefined

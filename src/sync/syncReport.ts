@@ -68,7 +68,7 @@ async function syncScope(context: SyncContext, { declaration, scope, run, isLast
   await learnPaging(context, reading)
   const record = () => (isLast ? doneRun(context, run, reading) : undefined)
   await reading.intake.commit(record())
-  // The comparison may have read late rows. They are loaded, and the record of the run is written again with them.
+  // The comparison may have read late rows. Loads them, and writes the record of the run again, which counts them.
   if (await compareCounts(context, reading)) await reading.intake.commit(record())
   return { pages: reading.pagesRead, figures: reading.intake.figures }
 }

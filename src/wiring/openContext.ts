@@ -156,7 +156,7 @@ function pausesInFile(warehouse: string, identity: string, clock: Pick<Clock, 'n
   return {
     remainingMs,
     pause: async (ms) => {
-      // A short pause is not stored, because the run itself waits until it ends.
+      // A short pause is not stored, because the run itself waits for its end.
       if (ms <= DEFAULT_LIMITS.retryAfterMsMax) return
       if ((await remainingMs().catch(() => 0)) >= ms) return
       const now = clock.now()

@@ -84,7 +84,7 @@ async function runAsOwner(wiring: OwnerWiring, warehouse: Warehouse, signal: Abo
   }
 }
 
-/** Works until `signal` aborts, the warehouse is broken or another worker leads the lake. */
+/** Works until `signal` aborts, the warehouse is broken, or another worker becomes the leader of the lake. */
 async function workUntilStopped(wiring: OwnerWiring, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
   const { config, client, clock, log, queues, store, locks, observe, ownership, runLogs } = wiring
   const { published, historyMs, lake } = config
@@ -172,7 +172,7 @@ function sendMessages(notifier: Notifier, consumers: JobConsumers, ending: Abort
   return notifier.run(ending)
 }
 
-/** Adds the jobs of running backfills again, because the queue may have lost them. */
+/** Adds again the jobs of unfinished backfills, because the queue may have lost them. */
 async function resumeBackfills({ queues, log }: OwnerWiring, warehouse: Warehouse): Promise<void> {
   for (const { backfillId, report, state, since, until } of await warehouse.backfills.open()) {
     if (state !== 'running') continue

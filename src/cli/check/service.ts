@@ -1,4 +1,4 @@
-/** Checks that send requests: a token, a small query of each report, and the service's clock. */
+/** The checks that send requests: for a token, for a small page of each report, and for the service's clock. */
 import { reportNames, reportOf, type Declaration, type ReportName } from '../../../schema/index.ts'
 import type { ReportingClient } from '../../client/reporting.ts'
 import type { Clock } from '../../clock.ts'

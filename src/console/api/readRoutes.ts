@@ -84,7 +84,7 @@ export function addReadRoutes(api: Api, options: ReadOptions): void {
 }
 
 const WAITS_MAX = 20
-/** The most clients of `/api/changes` at a time. Each of them keeps a published copy open. */
+/** Maximum number of simultaneous clients of `/api/changes`. Each of them keeps a published copy open. */
 const FEEDS_MAX = 4
 /** A client of `/api/changes` that reads no data for so long is disconnected, because it keeps a copy open. */
 const STALL_MS_MAX = 60_000

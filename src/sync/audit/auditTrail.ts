@@ -37,7 +37,7 @@ const ERRORS_OF_ONE_RECORD: readonly ErrorCode[] = [
   'WALK_UNSTABLE',
 ]
 
-/** A report whose rows have audit trails. Example: the trail of row 17 has the scope `3:17` and the `scopePrefix` `3:`. */
+/** A report whose rows have audit trails. Example: events are entity 3, so the trail of row 17 has the scope `3:17`. */
 interface FollowedReport {
   readonly follows: ReportName
   readonly scopePrefix: string

@@ -20,7 +20,7 @@ interface PlanRequest extends BoundedSpan {
 
 /** A plan counts the rows of at most this many ranges, because each range costs one or two requests per currency. */
 const RANGES_MAX = 16
-/** At most one range per this many pages, so that the plan costs less than a small backfill. */
+/** Rows are counted in at most one range per this many pages, so that a plan sends fewer requests than its backfill. */
 const PAGES_A_RANGE = 4
 
 /** Plans the windows of a backfill. Writes nothing to the warehouse. Throws the client's errors. */

@@ -47,7 +47,7 @@ export class Reading implements AsyncDisposable {
   /** Keys of the rows that `window()` found by creation time. Undefined if there are too many. */
   recent: KeySet | undefined = new KeySet()
   rows = 0
-  /** The page number of each row without a deletion flag. */
+  /** The page number of each row that has no deletion flag. */
   readonly #unflagged = new Map<RowKey, number>()
   readonly #difference: Difference | undefined
   #pagesClosed = 0

@@ -85,7 +85,7 @@ async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promi
   const { report, follows, keyColumn, scopePrefix, again, now } = ask
   const fromStart =
     again === undefined ? 'false' : `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(again)}, true)`
-  // The text does not contain `now`, so that the query finds its cached result.
+  // The SQL does not contain the current time, because results are cached by its text.
   const rows = await sql.cachedRows<WithNulls<Omit<DueRecord, 'waitsForRetry'>> & { waitsUntil: number | null }>(`
     SELECT k.scope, k.id::VARCHAR AS "recordId", ${fromStart} AS "fromStart", epoch_us(m.value) AS mark,
       epoch_us(x.ask_again_at) AS "waitsUntil", epoch_us(f.asked_at) AS "askedAt", epoch_us(coalesce(r.started_at, m.updated_at)) AS "begunAt"

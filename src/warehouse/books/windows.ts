@@ -1,4 +1,4 @@
-/** Records the windows that loads close, and the marks that the windows set. */
+/** Records proven windows, which loads store, and the marks that follow from them. */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
 import type { LastWindow } from '../../plan/lateness.ts'

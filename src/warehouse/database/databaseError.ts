@@ -12,7 +12,7 @@ const CATALOGUE_LOST =
 const DROPPED = /ducklake_inlined_data_\d+_\d+\W+does not exist/
 const DROPPED_IN_POSTGRES = /^INTERNAL Error: Attempted to access index 0 within vector of size 0/
 
-/** Returns whether the lake must be attached again. Otherwise, DuckLake would keep reading a dropped table. */
+/** Returns whether the error shows that DuckLake reads a dropped table. The lake must be attached again then. */
 export const isOutdated = (message: string, path: string): boolean =>
   DROPPED.test(message) || (path.startsWith('ducklake:') && DROPPED_IN_POSTGRES.test(message))
 
@@ -113,8 +113,8 @@ export function databaseError(thrown: unknown, path: string): SyncError {
 }
 
 /**
- * Quotes little of the message, which can contain rows and the catalogue's password. Must run before `isCorrupt`,
- * because a quoted row could look like damage.
+ * Quotes only a short part of the message, which can contain rows and the catalogue's password. Must run before
+ * `isCorrupt`, because a quoted row could look like damage.
  */
 function lakeError(message: string, path: string): SyncError | undefined {
   const [, right] = NOT_PERMITTED.exec(message) ?? []
@@ -146,7 +146,7 @@ export const lockedError = (path: string, where: string): SyncError =>
 
 const firstLine = (message: string): string => message.split('\n')[0] ?? ''
 
-/** These errors quote row values, so a word such as "checksum" proves no damage. */
+/** These errors quote row values, so a word such as "checksum" does not prove damage. */
 const QUOTES_ANY_TEXT = /^(Conversion|Invalid Input|Binder|Catalog|Parser|Constraint) Error/
 
 function isCorrupt(message: string): boolean {

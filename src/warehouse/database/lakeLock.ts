@@ -20,7 +20,7 @@ const END_FROZEN = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activit
 
 type Run = (sql: string) => Promise<readonly { readonly taken?: unknown }[]>
 
-/** Waits for the lock. `run` needs its own connection, to which the lock belongs. */
+/** Waits for the lock. `run` needs its own connection, because the lock belongs to the connection that takes it. */
 export async function takeLakeLock(run: Run, lake: string): Promise<AsyncDisposable> {
   const catalogue = text(`__ducklake_metadata_${lake}`)
   const ask = (sql: string) => run(`FROM postgres_query(${catalogue}, ${text(sql)})`)

@@ -29,7 +29,7 @@ export async function claimFolder(sql: Pick<Sql, 'run' | 'rows'>, data: string, 
 
 /** Deletes files that aborted loads left behind, and returns their number. */
 export async function removeOrphans(sql: Pick<Sql, 'rows'>, lake: string): Promise<number> {
-  // Newer files may belong to a load that has not committed yet.
+  // Keeps files less than a day old, because they may belong to a load that has not committed yet.
   const age = 'older_than => now() - INTERVAL 1 DAY'
   return (await sql.rows(`CALL ducklake_delete_orphaned_files(${text(lake)}, ${age})`)).length
 }

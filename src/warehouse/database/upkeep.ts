@@ -100,7 +100,7 @@ async function run(sql: Sql, [name, query, table]: Step): Promise<boolean> {
   return tables?.drops === true
 }
 
-/** If the catalogue lists deleted rows, a rewrite would double rows in older snapshots (duckdb/ducklake#1406). */
+/** If the catalogue lists deleted rows, a rewrite would duplicate rows in older snapshots (duckdb/ducklake#1406). */
 async function hasInlinedDeletions(sql: Sql, table: number): Promise<boolean> {
   const count = sql.rows<{ n: number }>(`SELECT count(*) AS n FROM ${IN}inlined_delete_${table}`)
   // DuckLake creates this table only when it stores the first deletion.

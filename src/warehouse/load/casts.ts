@@ -34,7 +34,7 @@ const EXPONENT_MAX = 60
 export const computeOnce = (value: string, as: string, body: (computed: string) => string): string =>
   `list_transform([${value}], lambda ${as}: ${body(as)})[1]`
 
-/** Returns SQL that first removes the exponent. Example: `+1e2` becomes `100`. */
+/** Returns `body` with SQL for the number without an exponent. Example: `+1e2` becomes `100`. */
 const withPlainNumber = (value: string, body: (plain: string) => string): string =>
   computeOnce(`regexp_replace(${trimmed(value)}, '^[+]', '')`, 'n', (n) => computeOnce(plainNumberOf(n), 'p', body))
 

@@ -16,7 +16,7 @@ interface ChildMerge extends RowMerge, CarriedCollection {
   readonly childColumns: readonly DiscoveredColumn[]
 }
 
-/** If the collections have more bytes, each collection has its own statements, which saves memory. */
+/** Up to this size, the collections of a load share statements. Above it, each has its own, which saves memory. */
 const SHARED_BYTES_MAX = 8 * 2 ** 20
 
 /** Writes the child rows of the rows in the table `written_rows`, and returns their number. */

@@ -18,7 +18,7 @@ import {
 
 type Keys = Iterable<string | number>
 
-/** The keys of all rows created after `until`, which the run has just read. */
+/** The keys of all rows created after `until`. The run has just read these rows. */
 export interface RecentRows {
   readonly recent: Keys
   readonly until: Instant
@@ -32,7 +32,7 @@ export interface ReadSpan {
 
 export interface CountState {
   readonly countedAt: Instant
-  /** The service's total minus the stored rows, if a second read did not explain the difference. */
+  /** The service's total minus the stored rows, if a second read did not explain this difference. Otherwise 0. */
   readonly acceptedDifference: number
   /** The number of consecutive comparisons that found an unexplained difference. */
   readonly failures: number

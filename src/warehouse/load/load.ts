@@ -109,7 +109,7 @@ function lateRows({ lateMs }: LoadInput, { late, inserted }: LoadCounts): LoadCo
 /** Rolls the load back, so that `load` plans its columns again. */
 const COLUMNS_CHANGED = new Error('another process has changed columns')
 
-/** Rolls the load back, so that `loadOnce` stages its rows and tries again. */
+/** Thrown to roll the load back, so that `loadOnce` stages its rows and tries again. */
 const NOT_ALL_NEW = new Error('a row is not new, or has a value that does not fit')
 
 /** Returns whether all rows are probably new, judging by earlier loads of the report. */

@@ -1,4 +1,4 @@
-/** Marks rows as deleted that two successive comparisons did not find (product contract §4). */
+/** Marks rows as deleted if two consecutive comparisons did not find them (product contract §4). */
 import type { Instant } from '../../instant.ts'
 import { countOf, onlyRow, type Sql, name, names, text, time, withoutNulls, type WithNulls } from '../database/sql.ts'
 import { checkBrake, type Deletion, findAbsent, markAbsent } from './absence.ts'
@@ -65,7 +65,7 @@ export async function recordReconcileStep(sql: Sql, load: LoadTransaction, step:
 
 export interface ReconcileEnd extends ReconcilePlace, Deletion {
   readonly reconcileId: string
-  /** Keys of rows that the service returns with times before `start`. These rows are not deleted. */
+  /** Keys of rows that are older than `start`. The service has them, so they are not deleted. */
   readonly keysElsewhere?: readonly string[]
   readonly allowMassDelete: boolean
 }

@@ -17,7 +17,7 @@ export interface RejectedRow {
   readonly isGone: boolean
 }
 
-/** A retry must not restore rows whose reason begins with this text. */
+/** A retry must not restore rejected rows if the reason of the rejection begins with this text. */
 const GONE_REASON = 'deleted at the service; '
 
 export interface RejectedRowsRequest {

@@ -59,7 +59,7 @@ export async function resetReport(sql: Sql, request: ResetRequest): Promise<numb
 
 export interface ResetEnd extends Deletion {
   readonly scope: string
-  /** The configured currencies. Rows of other currencies are marked as deleted too. */
+  /** The configured currencies. Rows of other currencies count as not read, and are marked as deleted. */
   readonly currencies: readonly string[]
 }
 

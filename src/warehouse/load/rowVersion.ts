@@ -103,7 +103,7 @@ async function shapesWithMoreFields(sql: Sql, shapes: Shapes, pairs: string): Pr
 
 const renameSql = (table: string, to: string): string => `ALTER TABLE temp.main.${table} RENAME TO ${to}`
 
-/** Runs `merge` for each earlier table, oldest first, and then for `staged`. */
+/** Runs `merge` for each table of older row versions, oldest first, and then for `staged`. */
 export async function mergeInOrder<T>(sql: Sql, staged: StagedRows, merge: (rows: number) => Promise<T>) {
   const { earlier, rows } = staged
   const merged: T[] = []

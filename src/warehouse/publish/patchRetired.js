@@ -16,7 +16,7 @@ import { HEADERS_BYTES, headersOf, isIntact, wordsOf } from './duckdbFile.js'
 /** The `statfs` types of ext4, XFS, Btrfs, F2FS, ZFS and tmpfs: no other machine can have opened their files. */
 const LOCAL = new Set([0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0x2fc12fc1, 0x01021994])
 const [STORAGE_VERSION, BLOCK_BYTES] = [67n, 262_144]
-/** Byte positions in the main header. */
+/** Byte positions in the main header of a DuckDB file. */
 const [MAGIC, VERSION, FLAGS, FLAGS_END] = [8, 12, 20, 52]
 const PIECE_BYTES = 4 * BLOCK_BYTES
 /**

@@ -15,7 +15,7 @@ export interface PrivacyChange {
   readonly now: NewlyPrivate
 }
 
-/** Removes newly private values, or returns false if there are none. Throws CONFIG_INVALID for a numbered column. */
+/** Removes newly private values. Returns false if there are none. Throws CONFIG_INVALID for columns like `name_2`. */
 export async function forgetValues(sql: Sql, { report, scope, now }: PrivacyChange): Promise<boolean> {
   if (now.columns.length === 0 && !now.payload) return false
   const table = tableOf(report)
@@ -61,7 +61,7 @@ async function columnsToEmpty(
   return { sets: [...emptied, '_row_hash'].map((column) => `${column} = NULL`), toText }
 }
 
-/** Rejects a rule with a numbered column such as `name_2`, because the rule would remove nothing. */
+/** Rejects a rule with a column such as `name_2`, which got a number because two fields have the same column name. */
 function rejectNumberedColumn(
   column: Pick<DiscoveredColumn, 'name' | 'field'>,
   { prefix, names }: { readonly prefix: string; readonly names: readonly string[] },
