@@ -132,10 +132,15 @@ export const latenessText = (report: ReportName, atLeastMs: number): string =>
 export const overlapAdvice = (report: ReportName, overlap: string): string =>
   `set overlap to ${overlap} (reports.${report}.overlap, or defaults.overlap)`
 
-export const missedText = ({ reconcile_missed: missed }: Standing): string | undefined =>
-  missed === null || missed === 0
-    ? undefined
-    : `the last reconcile read ${counted(missed, 'row')} that no earlier run had found`
+type ReconcileCounts = Pick<Standing, 'reconcile_missed' | 'reconcile_differed'>
+
+/** Returns undefined if the last reconcile found only what earlier runs had read. */
+export function missedText({ reconcile_missed: missed, reconcile_differed: differed }: ReconcileCounts) {
+  const read = missed ? `read ${counted(missed, 'row')} that no earlier run had found` : undefined
+  const corrected = differed ? `corrected ${counted(differed, 'row')} whose edit no earlier run had read` : undefined
+  const found = [read, corrected].filter((each) => each !== undefined)
+  return found.length === 0 ? undefined : `the last reconcile ${found.join(' and ')}`
+}
 
 function latenessTexts(standing: Standing, overlapMs: number): (string | undefined)[] {
   const { report, late_rows: rows, largest_lateness_seconds: seconds, advised_overlap: advised } = standing

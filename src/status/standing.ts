@@ -33,6 +33,10 @@ export const Standing = z.object({
   not_running_because: z.string().nullable().describe('Why the report is disabled or paused'),
   error: Problem.nullable().describe('The error of the last run, if it failed'),
   reconcile_missed: count.nullable().describe('Rows that only the last reconcile found. Null: none has ended'),
+  reconcile_differed: count
+    .nullable()
+    .default(null)
+    .describe('Rows whose old version only the last reconcile replaced'),
   late_rows: count.nullable().describe('Null: late rows are not counted (audit reports, reports with filters)'),
   largest_lateness_seconds: z.number().nullable(),
   advised_overlap: z.string().nullable().describe('The overlap to set, such as 15m. Null: the setting is enough'),
@@ -63,7 +67,7 @@ const standingsSql = (registry: string) => `
   SELECT report, ${iso('f.mark')} AS mark, round((epoch_us(now()) - epoch_us(f.mark)) / 1e6)::BIGINT AS lag_seconds,
     ${iso('f.last_run')} AS last_run, f.last_state, coalesce(f.rows, 0) AS rows, coalesce(f.deleted, 0) AS deleted,
     coalesce(f.rejected, 0) AS rejected, coalesce(f.misfits, 0) AS misfits, f.deletes_visible, f.enabled,
-    f.not_running_because, CASE f.last_state WHEN 'failed' THEN r.error END AS error, f.reconcile_missed, f.late_rows, epoch(f.largest_lateness) AS largest_lateness_seconds,
+    f.not_running_because, CASE f.last_state WHEN 'failed' THEN r.error END AS error, f.reconcile_missed, f.reconcile_differed, f.late_rows, epoch(f.largest_lateness) AS largest_lateness_seconds,
     f.future_rows, f.unstamped_rows, f.skipped_records, f.explained,
     (SELECT max(stopped) FROM tidemark.countings n WHERE n.report = registry.report) AS not_counted_because
   FROM unnest(${registry}) AS registry (report) LEFT JOIN tidemark.freshness f USING (report)

@@ -39,6 +39,7 @@ export async function compareEstimate(report: ReportName, syncs: 1 | 2, eventSha
   await using world = await aWorld({
     sandbox: { rows: 1_500, itemsPerCollection: 0, ...(eventShape && { eventShape }) },
     settings: { defaults: { page_size: 50 } },
+    isNew: true,
   })
   // What is held already says where rows stand, for reports that tell no total.
   if (syncs > 1) await world.run('sync', report, '--quiet')

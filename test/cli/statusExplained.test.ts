@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest'
 import { aWorkshop, hasSaid, stop, until } from '../jobs/support.ts'
 import { missedText } from '../../src/cli/standingText.ts'
-import type { Standing } from '../../src/status/standing.ts'
 import { aWorldWithoutCollections as aWorld } from './support.ts'
 
 it('says why a report holds no rows, and that nothing reads by itself without a worker', { tags: 'long' }, async () => {
@@ -58,9 +57,15 @@ it('says when the schedule asks for each report next', { tags: 'long', timeout: 
 })
 
 it.each([
-  [null, undefined],
-  [0, undefined],
-  [1, 'the last reconcile read 1 row that no earlier run had found'],
-])('after a reconcile that has missed %s rows, the text about them is %j', (missed, words) => {
-  expect(missedText({ reconcile_missed: missed } as Standing)).toBe(words)
+  [null, null, undefined],
+  [0, 0, undefined],
+  [1, 0, 'the last reconcile read 1 row that no earlier run had found'],
+  [0, 2, 'the last reconcile corrected 2 rows whose edit no earlier run had read'],
+  [
+    3,
+    1,
+    'the last reconcile read 3 rows that no earlier run had found and corrected 1 row whose edit no earlier run had read',
+  ],
+])('after a reconcile that found %s rows missing and %s different, the text is %j', (missed, differed, words) => {
+  expect(missedText({ reconcile_missed: missed, reconcile_differed: differed })).toBe(words)
 })

@@ -30,6 +30,7 @@ const standing = (report: ReportName, more: Partial<Standing> = {}): Standing =>
   not_running_because: null,
   error: null,
   reconcile_missed: null,
+  reconcile_differed: null,
   late_rows: null,
   largest_lateness_seconds: null,
   advised_overlap: null,

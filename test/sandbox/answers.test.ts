@@ -6,7 +6,7 @@ import { aCaller, sorted, type Envelope, type Row } from './caller.ts'
 import { HandClock } from './handClock.ts'
 import { FIELDS, FLAGS, KEYS, LEAST, OBJECTS, PATHS } from './specification.ts'
 
-const BARE: readonly string[] = ['events', 'budgets']
+const BARE = WORLD_REPORTS.filter((report) => !DEFINITIONS[report].envelope)
 
 describe.each(WORLD_REPORTS)('%s', (report) => {
   it(`answers with ${BARE.includes(report) ? 'a bare array' : 'the page envelope'}`, async () => {

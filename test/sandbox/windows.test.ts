@@ -3,12 +3,13 @@
  * rows.
  */
 import { describe, expect, it } from 'vitest'
+import { DEFINITIONS } from '../../src/sandbox/reports/index.ts'
 import { formatTicks } from '../../src/sandbox/ticks.ts'
 import { WORLD_REPORTS, type WorldReport } from '../../src/sandbox/server.ts'
 import { aCaller, sorted, type Caller } from './caller.ts'
 import { HandClock } from './handClock.ts'
 
-const OPTIONAL = WORLD_REPORTS.filter((report) => report !== 'events' && report !== 'budgets')
+const OPTIONAL = WORLD_REPORTS.filter((report) => DEFINITIONS[report].required?.includes('modifiedSince') !== true)
 const FAR = '2099-01-01T00:00:00Z'
 
 /** An edit at a known instant of a clock that stands still; the stamp lies within its microsecond. */
