@@ -49,7 +49,7 @@ export function shareRuns(runs: Runs, queues: JobQueues, { values, clock }: Shar
     ofOthers = found
   }
 
-  /** Emits the end of each run of another worker once. The first read emits none: these runs ended long ago. */
+  /** Emits the end of each run of another worker once. Skips runs that have ended before the first read. */
   const readEnds = async (before: typeof ofOthers, isFirst: boolean) => {
     for (const place of endPlaces) {
       const text = (await values.read(place))?.text ?? ''

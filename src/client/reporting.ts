@@ -138,7 +138,7 @@ class Client implements AsyncDisposable {
     return { expiresAt, scopes }
   }
 
-  /** Returns the service's time, at most a second too early, or ours if responses have no Date. Undefined at first. */
+  /** Returns the service's time or slightly earlier, or our time if responses have no Date. Undefined at first. */
   serviceNow(): Instant | undefined {
     return this.#serviceClock.now()
   }

@@ -8,7 +8,7 @@ const DENSITY_MEMORY = 0.5
 const DISPERSION_MEMORY = 0.8
 /** A slice with this many times more or fewer rows than expected restarts the estimate. */
 const RESTART_FACTOR = 3
-/** The least value under the square root of `margin` below, so that the margin is at least one standard deviation. */
+/** The least value in the logarithm of `margin` below, so that the margin is at least one standard deviation. */
 const MARGIN_ONE = Math.exp(0.5)
 const TREND_SHARE = 0.25
 const TREND_SHARE_BY_CHANCE = 0.1

@@ -128,16 +128,23 @@ it('late rows are told by sync, by status and by check, with the overlap to set'
   expect(checked.stdout).toContain('set overlap to 15m (reports.events.overlap, or defaults.overlap)')
 })
 
-it('a row that only a reconcile found is named by status and by check', { tags: 'long' }, async () => {
+it('a row and an edit that only a reconcile found are named by status and by check', { tags: 'long' }, async () => {
   await using world = await aWorld()
   await world.run('sync', 'events')
   expect((await world.run('check')).stdout).toContain('no run noticed a late row')
-  world.sandbox.world.lateCommit('events', 180 * MINUTE_MS)
+  const service = world.sandbox.world
+  service.lateCommit('events', 180 * MINUTE_MS)
+  service.silentEdit('events', service.liveKeys('events')[0] as number)
   await world.run('sync', 'events')
   expect((await statusOf(world))('events')).toMatchObject({ late_rows: 0, reconcile_missed: null })
   await world.run('reconcile', 'events')
-  expect((await statusOf(world))('events')).toMatchObject({ late_rows: 0, reconcile_missed: 1 })
-  const found = 'events: the last reconcile read 1 row that no earlier run had found'
+  expect((await statusOf(world))('events')).toMatchObject({
+    late_rows: 0,
+    reconcile_missed: 1,
+    reconcile_differed: 1,
+  })
+  const found =
+    'events: the last reconcile read 1 row that no earlier run had found and corrected 1 row whose edit no earlier run had read'
   expect((await world.run('status')).stdout).toContain(found)
   expect((await world.run('check')).stdout).toMatch(new RegExp(`^overlap +warn +${found}`, 'm'))
 })
