@@ -43,7 +43,7 @@ export class Secret {
   }
 }
 
-/** `keys` are the ID and the secret of an access key, and in some cases a session token. */
+/** `keys`: the ID of an access key, its secret and, for temporary credentials, a session token. */
 export interface StorageAccess<Key = Secret> extends Readonly<Record<'endpoint' | 'region' | 'urlStyle', string>> {
   readonly keys: readonly Key[]
 }

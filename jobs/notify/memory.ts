@@ -63,7 +63,7 @@ export const readMemory = (warehouse: string): Promise<z.infer<typeof Memory>> =
     .then((text) => Memory.parse(JSON.parse(text)))
     .catch(() => ({ firing: {}, failures: [], receivers: {} }))
 
-/** Opens the stored notices. Call it only in the owner of the warehouse: two processes would overwrite the file. */
+/** Opens the stored notices. Only the process that owns the warehouse may call it: two would overwrite the file. */
 export async function openNoticeBook(warehouse: string) {
   const file = noticesFileOf(warehouse)
   await removeTemporaryFiles(file).catch(() => undefined)

@@ -21,7 +21,7 @@ import { changedRows, logOutcome, type RunKind, type Runs, type RunWork } from '
 import { Leases, type RunLease } from './leases.ts'
 import { attemptOf } from './sharedRuns.ts'
 
-/** Waits for the lease, which one worker of the lake can have at a time, then runs `work`. */
+/** Waits for the lease, then runs `work`. Only one worker of the lake has the lease at any time. */
 export type LeaseOfLake = (name: string, signal: AbortSignal, work: () => Promise<unknown>) => Promise<unknown>
 
 export interface OwnerOptions {

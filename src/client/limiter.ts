@@ -174,7 +174,7 @@ const longPauseError = (waitMs: number, clock: Clock): SyncError =>
     },
   )
 
-/** Requests of backfills are `behind`: they are sent when no request of an incremental run waits. */
+/** Requests of a backfill are `behind`: each waits until no request of an incremental run is waiting. */
 export type Priority = 'first' | 'behind'
 
 /** After this many consecutive `first` requests, one `behind` request is sent, so that backfills advance. */

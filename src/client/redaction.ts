@@ -1,4 +1,4 @@
-/** Masks secrets in text from the service, which may repeat the request. */
+/** Masks secrets in text from the service. Its error messages may quote the request, with the token. */
 import { type Secret, spellingsOf } from '../secret.ts'
 
 const MASK = '[secret]'

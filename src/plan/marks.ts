@@ -21,7 +21,7 @@ export interface MarkProgress {
   readonly previous: PreviousRun
   readonly window: Window
   readonly rules: WindowRules
-  /** The spans that the run has proven. The mark moves up to the first gap between them. */
+  /** The spans that the run has proven complete. The mark moves to the end of the first span with a gap after it. */
   readonly proven: readonly Span[]
   readonly mark: Instant | undefined
   /** The mark that is safe to store. Undefined if the service's clock was set back: earlier rows may be unread. */

@@ -82,8 +82,8 @@ export const rowsAPage = ({ fullPageRows, longestPageRows }: PagingProfile, aske
 const CLAMP_SHARE_MIN = 0.05
 
 /**
- * Whether page 1 of a bare array has all rows. `unless clamped`: yes, unless the service has shortened its pages.
- * `if unpaged`: yes, if the service ignores page numbers.
+ * Whether page 1 of a response without a total has all rows. `unless clamped`: only if the service did not shorten
+ * the page. `if unpaged`: only if the service ignores page numbers.
  */
 export type Page1Completeness = 'certain' | 'unless clamped' | 'if unpaged' | 'unknown'
 

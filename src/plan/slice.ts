@@ -1,4 +1,4 @@
-/** The state of a slice (a span of time that is proven complete by itself) while it is read, and the verdicts. */
+/** A slice (a span of time that is proven complete by itself): its state while it is read, and its verdicts. */
 import type { Instant } from '../instant.ts'
 import type { Page1Completeness, PagingProfile } from './pagingProfile.ts'
 import type { CrowdedInstant, CutPlan } from './spanQueue.ts'

@@ -230,7 +230,7 @@ export function nextPageSize(state: SliceState): number {
   if (!settings.keyed) return size
   const isCutOff = walk.refusalOfNeededPage(profile) !== undefined
   const mayBeLast = isCutOff || (walk.page2Repeats && walk.firstPageRows === size) || mayBeOnlyPage(walk)
-  // Requests one row fewer per page. The last row of page 1 then moves to page 2, unless page numbers are ignored.
+  // Tests whether the service ignores page numbers: with one row fewer per page, page 2 must contain a new row.
   const fewer = Math.min(size, walk.firstPageRows) - 1
   if (mayBeLast && size === settings.pageSize && fewer > 0) return fewer
   if (!isCutOff && (slice.span === undefined || endedWithoutRepeats || walk.repeats === 0)) return size

@@ -41,7 +41,7 @@ export function splitAt(span: Span, at: Instant): [Span, Span] | undefined {
 /** Returns the time before which no new row can appear (PROOFS, A3). */
 export const youngFrom = (serviceTime: Instant, overlapMs: number): Instant => minusMs(serviceTime, overlapMs)
 
-/** Returns the next slice's length (µs). The last of the overfull slices was `length` µs long. */
+/** Returns the next length (µs) after slices with too many rows in a row. The last of them was `length` µs long. */
 export function shorterLength(length: number, overfullInARow: number): number {
   const factor = SHRINK[Math.min(overfullInARow, SHRINK.length) - 1] ?? SHRINK[0]
   return Math.max(1, Math.floor(length * factor))

@@ -29,9 +29,9 @@ const SORTED_SHARE = 0.97
 const CROWDED_SHARE = 0.95
 /** After 1, 2, 3, and 4 or more overfull slices, the next slice is planned for this share of `rowsPlanned`. */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
-/** The same shares, if `isDensityKnown` is false and the rows are sorted by time. */
+/** Shares of `rowsPlanned` as in KNOWN_SHARES, used if `isDensityKnown` is false and the rows are sorted by time. */
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
-/** The same share for unsorted rows. It is low, because a page shows little of how a span's rows are distributed. */
+/** The share for unsorted rows. It is low, because a page shows little of how a span's rows are distributed. */
 const UNSORTED_SHARE = 0.04
 
 /** Returns where to cut the span. Undefined if less than half of the rows have a modification time in the span. */

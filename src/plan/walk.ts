@@ -49,7 +49,7 @@ export class Walk {
   #highest = 0
   #highestCounted = 0
   #withoutKey = 0
-  /** For the text of each row without a key: the pages with this row, as their number and their keys. */
+  /** Maps the text of each row without a key to the pages with this row. A page is a string of its number and keys. */
   readonly #keyless = new Map<string, Set<string>>()
   #keylessAgain = 0
   #reachedEnd = false

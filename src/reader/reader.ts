@@ -20,7 +20,7 @@ export type QueryOptions = Pick<AskOptions, 'signal'> & { readonly charsMax?: nu
 export interface Reader extends AsyncDisposable {
   /** Passes rows to `take` until `take` returns false. Throws QUERY_FAILED or CANCELLED. */
   query(sql: string, take: TakeRows, options?: QueryOptions): Promise<QueryEnd>
-  /** Writes the rows to an existing file as Parquet and returns their number. */
+  /** Writes the rows as Parquet to `file`, the only file that the reader may write. Returns the number of rows. */
   writeParquet(sql: string, file: string, signal?: AbortSignal): Promise<number>
 }
 

@@ -41,7 +41,7 @@ export type ReadReason =
 
 export interface ProvenWindow {
   readonly window: ClosedWindow
-  /** Set only by a reconcile: the creation time (or modification time) up to which it has read all rows. */
+  /** Only in a reconcile: it has read all rows up to this time of creation (for some reports, of modification). */
   readonly reached?: Instant
   /** Keys of rows missing from a second read that excludes deleted rows. Undefined if rows have a deletion flag. */
   readonly gone?: ChangesLoad['gone']
@@ -121,7 +121,7 @@ export class Intake implements AsyncDisposable {
     await this.#spool[Symbol.asyncDispose]()
   }
 
-  /** False for audit entries, and for rows whose deletions need a second read: a load has whole windows of them. */
+  /** Whether a load may end within a window. It may not with audit entries, or if deletions need a second read. */
   get #cutsBetweenPages(): boolean {
     return !this.#awaitsDifference && this.reason.kind !== 'audit'
   }

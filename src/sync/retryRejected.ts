@@ -60,7 +60,7 @@ interface RejectedLoads {
   readonly isLast: boolean
 }
 
-/** Returns false if other loads have changed the list of rejected rows. */
+/** Loads the rejected rows again. Returns false if another load changed their list: then the caller repeats. */
 async function allLoadedAgain(context: RetryContext, report: ReportName, { loads, isLast }: RejectedLoads) {
   const changed = new SyncError('UNEXPECTED', `${report}: its rejected rows changed ${TRIES_MAX} times meanwhile`, {
     report,

@@ -1,4 +1,4 @@
-/** The console's backends: one for the owner of the warehouse, and one for other workers. */
+/** The console's backends: one for the worker that owns the warehouse, and one for each other worker. */
 import type { Runs } from '../../jobs/runs/runs.ts'
 import { type Clock, within } from '../clock.ts'
 import type { Config } from '../config/config.ts'

@@ -102,7 +102,7 @@ export const report = defineReport({
   // to fill in: the parameters for modification times (these names are usual). If the service can filter by
   // creation time, add those too: created: { since: 'createdSince', until: 'createdUntil' }
   window: { since: 'modifiedSince', until: 'modifiedUntil', required: false },
-  // guess: from field names. To fill in: 'none' if rows are never deleted
+  // guess: from the names of the fields. To fill in: write 'none' if the service never deletes rows
   deletes: ${flag ? `'flag',\n  deletedFlag: '${flag.name}',\n  ${INCLUDE_DELETED}` : "'absence',"}
   // to fill in: replace each name on the left (now the field's name) with the expand flag that adds the field
   expand: ${block(guesses.filter(({ isCollection }) => isCollection).map(({ line }) => line))},

@@ -29,7 +29,7 @@ export interface DifferencePlan {
 export class Difference {
   readonly #plan: DifferencePlan
   readonly #first: SliceSource
-  /** The pages of all reads after the first. */
+  /** Requests the pages of the second and later reads. */
   readonly pages: PageSource
 
   constructor(context: WalkContext, plan: DifferencePlan, first: SliceSource) {
@@ -122,8 +122,8 @@ const missingFrom = (slices: readonly ProvenSlice[], keys: readonly RowKey[]): r
   keys.filter((key) => !slices.some((slice) => slice.keys.has(key)))
 
 /**
- * Collects the stamps of rows ([] for a rejected row). Keeps rows of walks that did not prove a slice complete, because
- * the service has these rows, too.
+ * Collects the stamps of rows ([] for a rejected row). If a walk failed to prove its slice complete, its rows stay in
+ * the result: they exist, even if others are missing.
  */
 function collectStamps(report: Declaration): RowSink & { readonly stamps: Stamps } {
   const stamps: Stamps = new Map()

@@ -9,7 +9,7 @@ import { ObjectCatalog } from '../../staging/catalog.ts'
 import type { WalkContext } from '../context.ts'
 import { PageSource } from './pageSource.ts'
 
-/** Returns the service's current time, or a slightly earlier one. Requests one row if there is no response yet. */
+/** Returns the service's time, which each response contains. If no response was received yet, requests one row. */
 export async function readServiceTime(
   context: WalkContext,
   report: Declaration,

@@ -22,7 +22,7 @@ export interface SliceSource {
   readonly timeFilter: 'window' | 'created'
   readonly policy: WalkPolicy
   readonly settings: WalkSettings
-  /** Undefined if only keys are needed, as in the read of budgets without deleted rows. */
+  /** Receives the rows of each page. Undefined if the caller needs only their keys. */
   readonly rows?: RowSink | undefined
   readonly concurrency: number
   readonly observe?: Observe | undefined

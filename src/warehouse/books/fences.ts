@@ -42,7 +42,7 @@ export class Fences {
     // `#newest` has entries only if no other process writes, so they are newer than stored fences.
     const stored = this.#newest.has(place) ? undefined : await readNewest(sql, { report, kind })
     const epoch = Math.max(stored?.epoch ?? 0, this.#newest.get(place)?.epoch ?? 0) + 1
-    // Stores the fence of a backfill or reconcile at once, because another process may continue it.
+    // Stores the fence now if another process may commit, or may later continue this backfill or reconcile.
     if (!this.#isAlone || kind !== 'incremental') await write(sql, { report, kind, epoch, holder })
     // `check` stores the fence in the run's first commit, which saves a transaction.
     else this.#newest.set(place, { epoch, holder })

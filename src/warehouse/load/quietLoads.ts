@@ -41,7 +41,7 @@ export function quietLoads(database: Database, fences: Fences, begun: Map<string
       database.postpone(commit)
       return { ...NOTHING, loadId: 0, changes: [] }
     },
-    /** Returns the newest mark of the loads that are not written yet, or undefined. */
+    /** Returns the mark and the end of the newest window that is not written yet, or undefined. */
     lastWindow: (report: string, scope: string): LastWindow | undefined => {
       const all = added.flatMap((load) =>
         load.report.name === report ? load.closes.map((each) => [load, each] as const) : [],

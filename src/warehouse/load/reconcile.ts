@@ -74,7 +74,7 @@ export interface ReconcileResult {
   readonly rows: number
   /** Rows that are missing for the first time. */
   readonly absent: number
-  /** Number of rows that two consecutive comparisons did not find. */
+  /** Rows that are missing for the second time in a row, and so get a deletion mark. */
   readonly deleted: number
   readonly missed: number
   /** Rows that the reconcile replaced with different values. */

@@ -2,7 +2,7 @@
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import type { Segment } from '../../staging/spool.ts'
 
-/** Longer rows are read from several files. DuckDB reads 2,048 rows at once, which takes 80 MiB for rows of 4 KiB. */
+/** Files with longer rows are split. DuckDB reads 2,048 rows of a file at once: 80 MiB for rows of 4 KiB. */
 const ROW_BYTES_SPLIT = 4 * 1024
 const PART_BYTES = 2 * 1024 * 1024
 const READ_BYTES = 256 * 1024

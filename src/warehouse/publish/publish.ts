@@ -127,7 +127,7 @@ export function copyInto(from: string, to: string, by: PublishBy = 'blocks'): Pr
     const given = [COPY_PROGRAM, from, temporary, by === 'whole' ? '' : retired]
     const { stdout } = await promisify(execFile)(process.execPath, given, { timeout: COPY_MS_MAX })
     const { damaged, keepsRetired, ...copied } = JSON.parse(stdout) as CopyReport
-    // A wrong checksum is harmless in a block that DuckDB does not use. `readWhole` throws if it uses the block.
+    // A block with a wrong checksum is harmless if DuckDB does not use it. If DuckDB does, `readWhole` throws.
     if (damaged.length > 0) await readWhole(temporary, { from, damaged })
     await rm(retired, { force: true })
     // Keeps the old copy. The next publication changes only some blocks of it, instead of copying the whole warehouse.
