@@ -1,9 +1,13 @@
 /** Rooms import only the rooms below them; time, chance and the environment come in through one door each. */
 import { describe, expect, it } from 'vitest'
-import { cyclesIn, FOLDERS, strayFolders, strayImports } from './layers.ts'
-import { productFiles, roomOf, sourceOf, type SourceFile } from './source.ts'
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { cyclesIn, FOLDERS, ROOMS, strayFolders, strayImports } from './layers.ts'
+import { productFiles, ROOT, roomOf, sourceOf, type SourceFile } from './source.ts'
 
 const files = productFiles()
+
+const roomsNamedIn = (cell: string): string[] => [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name)
 
 describe('imports', () => {
   it('go only to the rooms below', () => {
@@ -39,6 +43,25 @@ describe('imports', () => {
   ])('within a room are seen when they go up: %s with %s', (name, text, message) => {
     const rows = { 'top.ts': [], low: ['top.ts'], high: ['low', 'top.ts'], '.': ['low', 'high', 'top.ts'] }
     expect(strayFolders([sourceOf(name, text)], { 'src/x': rows })).toEqual(message === undefined ? [] : [message])
+  })
+
+  it('are those of the table in docs/ARCHITECTURE.md, in which a room imports only rooms above its line', () => {
+    const text = readFileSync(path.join(ROOT, 'docs/ARCHITECTURE.md'), 'utf8')
+    const lines = [...text.matchAll(/^\| (ground|`(?:schema|jobs|src\/\w+)`).*\| ([^|]*) \|$/gm)]
+    const above: string[] = []
+    const documented = lines.map(([, room = '', cell = '']) => {
+      const [imports = [], typesOf = []] = cell.split('; types of ').map(roomsNamedIn)
+      const mayImport = cell.startsWith('all above') ? above.filter((each) => !imports.includes(each)) : imports
+      const below = [...mayImport, ...typesOf].filter((each) => !above.includes(each))
+      const name = room.replaceAll('`', '')
+      if (name !== 'ground') above.push(name)
+      return [name, { mayImport: mayImport.toSorted(), typesOf: typesOf.toSorted(), below }]
+    })
+    const rooms = Object.entries(ROOMS).map(([name, { mayImport, typesOf = [] }]) => [
+      name,
+      { mayImport: mayImport.toSorted(), typesOf: typesOf.toSorted(), below: [] },
+    ])
+    expect(Object.fromEntries(documented)).toEqual(Object.fromEntries(rooms))
   })
 
   it('make no ring', () => {
