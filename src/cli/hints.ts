@@ -20,14 +20,8 @@ export function withWholeHints(shell: Shell, args: readonly string[]): Shell {
     text.replaceAll(COMMAND, (_, name: string) =>
       [program, ` ${name}`, name.startsWith('-') || withoutConfig.includes(name) ? '' : config].join(''),
     )
-  const completed = (output: Output): Output => ({
-    write: (text) => output.write(complete(text)),
-    drained: () => output.drained(),
-    isTerminal: output.isTerminal,
-    get columns() {
-      return output.columns
-    },
-  })
+  const completed = (output: Output): Output =>
+    Object.create(output, { write: { value: (text: string) => output.write(complete(text)) } })
   const { out, err } = shell
   return { ...shell, err: completed(err), out: PRINT_DATA.includes(args[0] ?? '') ? out : completed(out) }
 }

@@ -15,6 +15,7 @@ export async function runProgram(given: Shell, args: readonly string[]): Promise
   const program = programOf(shell, (code) => (result.code = code))
   try {
     await program.parseAsync(parsable(args, program), { from: 'user' })
+    await shell.out.drained()
     return result.code
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0

@@ -1,11 +1,12 @@
 /** The outputs, environment and clock of a command. `out` receives only results. */
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
+import { SyncError } from '../errors.ts'
 import type { Stop } from './stop.ts'
 
 export interface Output {
   write(text: string): void
-  /** Waits until the reader has received the output. Without waiting, a slow reader's output would use up memory. */
+  /** Waits for a slow reader, whose output would use up memory. Throws DISK_FULL if output could not be written. */
   drained(): Promise<void>
   readonly isTerminal: boolean
   readonly columns: number
@@ -42,14 +43,20 @@ export type Action<Options = CommandOptions, Given = readonly string[]> = (
 const COLUMNS_ELSEWHERE = 200
 
 export function outputOf(stream: NodeJS.WriteStream): Output {
-  // Ends without a message when a reader such as `head` closes the pipe early.
-  stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit()
-  })
+  let failure: NodeJS.ErrnoException | undefined
+  const keepFailure = (error: NodeJS.ErrnoException | null | undefined) => {
+    // Ends without a message when a reader such as `head` closes the pipe early.
+    if (error?.code === 'EPIPE') process.exit()
+    failure ??= error ?? undefined
+  }
+  stream.on('error', keepFailure)
   return {
     write: (text) => void stream.write(text),
     drained: async () => {
-      if (stream.writableNeedDrain) await new Promise<void>((resolve) => void stream.once('drain', () => resolve()))
+      keepFailure(await new Promise<Error | null | undefined>((resolve) => void stream.write('', resolve)))
+      if (failure === undefined) return
+      const cure = 'Make space, or send the output elsewhere. Then run the command again.'
+      throw new SyncError('DISK_FULL', `the output could not be written: ${failure.message}`, { cure, cause: failure })
     },
     isTerminal: stream.isTTY,
     get columns() {

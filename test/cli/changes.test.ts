@@ -1,8 +1,10 @@
 /** `tidemark changes` as it is typed: what it prints, how it goes on from a cursor, and what it refuses. */
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { aWorld, until, type World } from './support.ts'
+import { aWorld, LAUNCHER, until, type World } from './support.ts'
 
 interface Change {
   readonly table: string
@@ -75,6 +77,36 @@ describe('tidemark changes', () => {
     following.kill('SIGINT')
     expect(await following.ended).toMatchObject({ code: 0 })
   })
+
+  it.runIf(existsSync('/dev/full'))(
+    'fails and stores no cursor if the disk of its output is full, and so do other commands',
+    { tags: 'long' },
+    async () => {
+      await using world = await aWorld()
+      await world.run('sync', 'events', '--quiet')
+      const { folder: cwd } = world
+      const fillDisk = (...args: string[]) =>
+        spawnSync('sh', ['-c', '"$@" > /dev/full', 'sh', process.execPath, LAUNCHER, ...args], {
+          cwd,
+          env: { PATH: process.env['PATH'], HOME: cwd, REPORTING_CLIENT_SECRET: 'unused' },
+          timeout: 60_000,
+        })
+      for (const args of [
+        ['changes', 'events', '--cursor-file', 'events.cursor'],
+        ['changes', 'events', '--format', 'csv', '--cursor-file', 'events.cursor'],
+        ['query', '--format', 'csv', 'FROM main.events, range(50)'],
+        ['query', '--format', 'json', 'FROM main.events, range(50)'],
+        ['query', 'SELECT 1 AS one'],
+        ['status', '--json'],
+      ]) {
+        const { status, signal, stderr } = fillDisk(...args)
+        expect({ args, status, signal }).toEqual({ args, status: 1, signal: null })
+        expect(stderr.toString()).toContain('the output could not be written: ENOSPC')
+        expect(stderr.toString()).toContain('DISK_FULL')
+      }
+      expect(existsSync(path.join(cwd, 'events.cursor'))).toBe(false)
+    },
+  )
 
   it('can be asked in SQL, with the function of each table', { tags: 'long' }, async () => {
     await using world = await aWorld()
