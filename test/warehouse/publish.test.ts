@@ -68,6 +68,23 @@ describe('a published copy', () => {
     await once(old, 'exit')
   })
 
+  it('can be read again after the next publication, although a killed program had written into it', async () => {
+    await using opened = await aWarehouse()
+    const to = join(opened.folder, 'published.duckdb')
+    await load(opened, 1, 5)
+    await opened.warehouse.publish(to)
+    const program = `
+      const { DuckDBInstance } = await import('@duckdb/node-api')
+      const connection = await (await DuckDBInstance.create(${JSON.stringify(to)})).connect()
+      await connection.run('CREATE TABLE main.mine AS SELECT 1 AS n')
+      process.kill(process.pid, 'SIGKILL')`
+    await once(spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: 'inherit' }), 'exit')
+    expect(await readdir(opened.folder)).toContain('published.duckdb.wal')
+    await load(opened, 1, 6)
+    await opened.warehouse.publish(to)
+    expect(await statusesIn(to)).toEqual([6])
+  })
+
   it('is replaced where a link leads, from the first one on, and the link stays', { tags: 'long' }, async () => {
     await using opened = await aWarehouse()
     const [to, target] = [join(opened.folder, 'published.duckdb'), join(opened.folder, 'disk', 'copy.duckdb')]

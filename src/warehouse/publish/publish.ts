@@ -129,7 +129,8 @@ export function copyInto(from: string, to: string, by: PublishBy = 'blocks'): Pr
     const { damaged, keepsRetired, ...copied } = JSON.parse(stdout) as CopyReport
     // A block with a wrong checksum is harmless if DuckDB does not use it. If DuckDB does, `readWhole` throws.
     if (damaged.length > 0) await readWhole(temporary, { from, damaged })
-    await rm(retired, { force: true })
+    // A killed program that had written into the old copy leaves a log, because of which DuckDB would refuse the new copy.
+    for (const outdated of [retired, `${to}.wal`]) await rm(outdated, { force: true })
     // Keeps the old copy. The next publication changes only some blocks of it, instead of copying the whole warehouse.
     if (keepsRetired) await link(to, retired).catch(() => undefined)
     return copied
