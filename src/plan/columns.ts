@@ -6,8 +6,8 @@ import { has, Kind, type Kinds, NESTED, only, SCALARS } from './kinds.ts'
 export const DISCOVERED_COLUMNS_MAX = 500
 const NAME_LENGTH_MAX = 120
 const VERSION_NAMES = VERSION_COLUMNS.map((column) => column.name)
-/** `rowid` is DuckDB's row identifier, so no column may have this name. */
-const RESERVED = ['rowid', ...VERSION_NAMES]
+/** Names that no column may have: of DuckDB's row identifier, and of columns that the change feed and a history add. */
+const RESERVED = ['rowid', '_change', ...VERSION_NAMES]
 
 export interface DiscoveredColumn {
   readonly field: string

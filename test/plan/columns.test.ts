@@ -70,11 +70,11 @@ describe('widening', () => {
 
 describe('changes', () => {
   const none = { columns: [], taken: ['id', 'is_deleted'], nested: 'extra' } as const
-  const reserved = ['rowid', '_valid_from', '_valid_to']
+  const reserved = ['rowid', '_change', '_valid_from', '_valid_to']
   const aField = fc.record({
     name: fc.oneof(
       fc.string({ unit: 'binary', maxLength: 8 }),
-      fc.constantFrom('id', 'ID', 'rowid', '_validFrom', '_valid_to', 'isDeleted', 'aB', 'a_b', '1', ''),
+      fc.constantFrom('id', 'ID', 'rowid', '$change', '_validFrom', '_valid_to', 'isDeleted', 'aB', 'a_b', '1', ''),
     ),
     kinds: someKinds,
   })
@@ -88,7 +88,7 @@ describe('changes', () => {
           fields.filter(({ kinds }) => (kinds & SCALARS) !== 0).map(({ name }) => name),
         )
         const names = added.map(({ name }) => name)
-        expect(new Set([...names, ...none.taken, ...reserved]).size).toBe(names.length + 5)
+        expect(new Set([...names, ...none.taken, ...reserved]).size).toBe(names.length + 6)
         for (const name of names) expect(name).toMatch(/^[a-z_][a-z0-9_]*$/)
       }),
       { numRuns: 300 },
