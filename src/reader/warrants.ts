@@ -1,7 +1,7 @@
 /** Reads warrants: for each report that a statement reads, how complete its rows are. */
 import { z } from 'zod'
 import { counted, wholeSeconds } from '../words.ts'
-import { isConfigured, MISFITS, REJECTED, REPORT_MARKS } from '../warehouse/books/bookFigures.ts'
+import { DELETES_VISIBLE, isConfigured, JOIN_FIGURES } from '../warehouse/books/bookFigures.ts'
 import { iso, type Sql } from '../warehouse/database/sql.ts'
 
 export const Warrant = z.object({
@@ -19,22 +19,20 @@ export const Warrant = z.object({
 /** How complete one report's tables are. A query returns a warrant for each report that its statement reads. */
 export interface Warrant extends z.infer<typeof Warrant> {}
 
-/** SQL for the reports that a statement reads. Example: `events` for the table `events__meeting_rooms`. */
-const READ_REPORTS = `list_transform(json_extract_string(json_serialize_sql($1::VARCHAR), '$..table_name'),
+/** SQL for the reports that a statement reads. Examples: `main.events__meeting_rooms`, `changes.events('start')`. */
+const READ_REPORTS = `list_transform(regexp_extract_all(json_serialize_sql($1::VARCHAR)::VARCHAR, '"(table|function)_name":"([^"]+)"', 2),
   lambda each: split_part(lower(each), '__', 1))`
 
 const WARRANTS = `
-  SELECT s.report, ${iso('m.mark')} AS complete_up_to, coalesce(g.gaps, 0) AS gaps, s.deletes AS deletes_visible,
+  SELECT s.report, ${iso('m.mark')} AS complete_up_to, coalesce(g.gaps, 0) AS gaps, ${DELETES_VISIBLE},
     coalesce(j.rejected, 0) AS rejected, coalesce(v.misfits, 0) AS misfits,
     coalesce(s.paused_reason, s.off_reason) AS not_running_because
   FROM tidemark.report_states s
-  LEFT JOIN (${REPORT_MARKS}) m USING (report)
+  ${JOIN_FIGURES}
   LEFT JOIN (
     SELECT c.report, count(*) - count(DISTINCT c.scope) AS gaps
     FROM tidemark.covered c JOIN tidemark.report_states s USING (report) WHERE ${isConfigured('c.scope')} GROUP BY c.report
   ) g USING (report)
-  LEFT JOIN (${REJECTED}) j USING (report)
-  LEFT JOIN (${MISFITS}) v USING (report)
   WHERE list_contains(${READ_REPORTS}, s.report) ORDER BY s.report`
 
 export const warrantsOf = (sql: Pick<Sql, 'rows'>, statement: string): Promise<Warrant[]> =>

@@ -52,6 +52,7 @@ describe('an answer', () => {
       ['SELECT 1 FROM current.events, current.budgets LIMIT 0', ['budgets', 'events']],
       ['WITH rooms AS (FROM main.events__meeting_rooms) SELECT count(*) FROM rooms', ['events']],
       ['SELECT (SELECT count(*) FROM Budgets) AS n', ['budgets']],
+      [`SELECT count(*) FROM changes.events__meeting_rooms('start')`, ['events']],
       ['SELECT 1 AS one', []],
       ['FROM tidemark.freshness', []],
       ['EXPLAIN FROM main.events', []],
@@ -59,6 +60,15 @@ describe('an answer', () => {
       const { warrants } = await reader.query(sql, () => Promise.resolve(true))
       expect(warrants.map(({ report }) => report)).toEqual(reports)
     })
+  })
+
+  it('names how deletions show as tidemark.freshness does, also if rows have no deletion flag', async () => {
+    await using summaries = await aWorld({ sandbox: { rows: 5, eventShape: 'summary' } })
+    await summaries.run('sync', '--quiet', 'events')
+    const sql = `SELECT deletes_visible FROM tidemark.freshness, main.events WHERE report = 'events' LIMIT 1`
+    const { rows, reports } = JSON.parse((await summaries.run('query', '--json', sql)).stdout) as Answer
+    expect(rows).toEqual([{ deletes_visible: 'diff' }])
+    expect(reports).toMatchObject(rows)
   })
 
   it('without rows is a document, too', async () => {

@@ -13,17 +13,24 @@ export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR lis
 /** SQL that is true for a mark `m` up to which all rows were read, unlike other kinds of marks. */
 export const IS_WINDOW_MARK = `m.mark IN (${WINDOW_MARKS.map(text).join(', ')})`
 
-/** SQL for each report's mark: the oldest mark of its currencies (NULL if one is unread), or its newest audit mark. */
-export const REPORT_MARKS = `
-  SELECT m.report, CASE WHEN bool_or(m.mark = 'since') THEN max(m.value)
-    WHEN count(*) >= coalesce(any_value(len(s.scopes)), 0) THEN min(m.value) END AS mark
-  FROM tidemark.marks m JOIN tidemark.report_states s USING (report)
-  WHERE ${IS_WINDOW_MARK} AND ${isConfigured('m.scope')} GROUP BY m.report`
+/**
+ * SQL that joins counts of rejected rows as `j`, counts of misfits as `v`, and marks as `m`. A report's mark is the oldest
+ * mark of its currencies (NULL if one is unread), or its newest audit mark.
+ */
+export const JOIN_FIGURES = `
+  LEFT JOIN (
+    SELECT m.report, CASE WHEN bool_or(m.mark = 'since') THEN max(m.value)
+      WHEN count(*) >= coalesce(any_value(len(s.scopes)), 0) THEN min(m.value) END AS mark
+    FROM tidemark.marks m JOIN tidemark.report_states s USING (report)
+    WHERE ${IS_WINDOW_MARK} AND ${isConfigured('m.scope')} GROUP BY m.report) m USING (report)
+  LEFT JOIN (
+    SELECT report, count(*) FILTER (dismissed_at IS NULL) AS rejected, count(dismissed_at) AS dismissed
+    FROM tidemark.rejected_rows GROUP BY report) j USING (report)
+  LEFT JOIN (SELECT report, count(*) AS misfits FROM tidemark.misfits GROUP BY report) v USING (report)`
 
-export const REJECTED = `
-  SELECT report, count(*) FILTER (dismissed_at IS NULL) AS rejected, count(dismissed_at) AS dismissed
-  FROM tidemark.rejected_rows GROUP BY report`
-export const MISFITS = 'SELECT report, count(*) AS misfits FROM tidemark.misfits GROUP BY report'
+/** SQL: how deletions of the report `s` show. Events of the summary shape have no deletion flag. */
+export const DELETES_VISIBLE = `CASE WHEN (SELECT arg_max(unflagged, load_id) FROM tidemark.loads d WHERE d.rows > 0 AND d.report = s.report) > 0
+    THEN 'diff' ELSE s.deletes END AS deletes_visible`
 
 export const joinPerReport = (alias: string, columns: string, from: string): string =>
   `LEFT JOIN (SELECT report, ${columns} FROM tidemark.${from} GROUP BY report) ${alias} USING (report)`
@@ -54,14 +61,12 @@ export interface BookFigures {
 const LATE_NOTICE_HOURS = 24
 
 const FIGURES = `
-  SELECT s.report, epoch_us(m.mark) AS mark, epoch_us(r.success) AS "lastSuccess", coalesce(j.rejected, 0) AS rejected, coalesce(f.misfits, 0) AS misfits,
+  SELECT s.report, epoch_us(m.mark) AS mark, epoch_us(r.success) AS "lastSuccess", coalesce(j.rejected, 0) AS rejected, coalesce(v.misfits, 0) AS misfits,
     s.paused_reason IS NOT NULL AS "isPaused", s.paused_code AS "pausedCode", s.paused_reason AS "pausedReason",
     coalesce(w.late_rows, 0) AS "lateRows", epoch_ms(w.largest_lateness) AS "largestLatenessMs", k.message AS "brakeMessage"
   FROM tidemark.report_states s
-  LEFT JOIN (${REPORT_MARKS}) m USING (report)
+  ${JOIN_FIGURES}
   ${joinPerReport('r', 'max(ended_at) AS success', "runs WHERE state = 'done'")}
-  LEFT JOIN (${REJECTED}) j USING (report)
-  LEFT JOIN (${MISFITS}) f USING (report)
   ${joinLateRows('w', LATE_NOTICE_HOURS)}
   ${joinPerReport('k', 'max(stopped) AS message', 'countings WHERE failures = 0')}`
 

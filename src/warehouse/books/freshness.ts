@@ -2,7 +2,7 @@
 import { reports } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
-import { isConfigured, joinLateRows, joinPerReport, LATE_DAYS, MISFITS, REJECTED, REPORT_MARKS } from './bookFigures.ts'
+import { DELETES_VISIBLE, isConfigured, JOIN_FIGURES, joinLateRows, joinPerReport, LATE_DAYS } from './bookFigures.ts'
 import { name, text } from '../database/sql.ts'
 import { stampSql } from '../tables/tables.ts'
 
@@ -87,20 +87,17 @@ export function freshnessSql(): string {
     CREATE OR REPLACE VIEW tidemark.freshness AS
     SELECT f.*, concat_ws(' ', ${SENTENCES.join(', ')}) AS explained
     FROM (SELECT s.report, m.mark, now() - m.mark AS lag, r.last_run, r.last_state, c.rows, c.deleted,
-      coalesce(j.rejected, 0) AS rejected, CASE WHEN y.unflagged > 0 THEN 'diff' ELSE s.deletes END AS deletes_visible, s.enabled,
+      coalesce(j.rejected, 0) AS rejected, ${DELETES_VISIBLE}, s.enabled,
       coalesce(s.paused_reason, s.off_reason) AS not_running_because,
       q.last_reconcile, q.reconcile_missed, q.reconcile_differed, q.reconcile_deleted,
       CASE WHEN s.report IN (${measured.join(', ')}) OR s.deletes = 'absence' THEN coalesce(l.late_rows, 0) END AS late_rows,
       l.largest_lateness, c.future_rows, c.unstamped_rows, x.skipped_records, coalesce(v.misfits, 0) AS misfits,
       coalesce(j.dismissed, 0) AS dismissed
     FROM tidemark.report_states s
-    LEFT JOIN (${REPORT_MARKS}) m USING (report)
+    ${JOIN_FIGURES}
     ${joinPerReport('r', 'max(ended_at) AS last_run, arg_max(state, ended_at) AS last_state', 'runs')}
     LEFT JOIN (${counts.join(' UNION ALL ')}) c USING (report)
     ${joinLateRows('l', LATE_DAYS * 24)}
-    ${joinPerReport('y', 'arg_max(unflagged, load_id) AS unflagged', 'loads WHERE rows > 0')}
-    LEFT JOIN (${REJECTED}) j USING (report)
-    LEFT JOIN (${MISFITS}) v USING (report)
     LEFT JOIN (
       SELECT report, string_agg(scope || ' (' || code || ')', ', ' ORDER BY n) FILTER (n <= ${SKIPPED_NAMED})
         || CASE WHEN count(*) > ${SKIPPED_NAMED} THEN ' and ' || (count(*) - ${SKIPPED_NAMED}) || ' more' ELSE '' END AS skipped_records
