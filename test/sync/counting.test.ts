@@ -86,7 +86,7 @@ for (const report of COUNTED) {
 }
 
 it('new rows do not make the next deletion cost a read of the whole report', async () => {
-  await using tide = await aCountedTide(600)
+  await using tide = await aCountedTide(300)
   const { world } = tide.sandbox
   const gone = (): number => world.liveKeys('enquiries')[70] as number
   await tide.sync('enquiries')
