@@ -29,9 +29,9 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
   if (!isCounted || deletesEveryMs === undefined || window.since === undefined || reading.recent === undefined)
     return false
   const place = { report: declaration, scope }
-  // A row without a stored range would make the next search read the whole report again.
+  // After a search has read the whole report, a new row without a stored range would make the next one do so again.
   const { recent: keys, intake } = reading
-  if (intake.figures.inserted > 0)
+  if (intake.figures.inserted > 0 && (await warehouse.counts.hasCreations(place)))
     await warehouse.counts.recordCreations({ ...place, fence }, { span: window, keys, readBy: reading.plan.runId })
   const state = await warehouse.counts.lastCount(place)
   const { acceptedDifference = 0, failures = 0, pauseReason } = state ?? {}

@@ -137,6 +137,8 @@ type FencedWork = <T>(fence: Fence | undefined, work: (sql: Sql) => Promise<T>) 
 
 export const countBooks = (database: Pick<Sql, 'rows' | 'cachedRows'>, fenced: FencedWork) => ({
   heldRows: (place: ReportPart) => countOf({ rows: (query) => database.cachedRows(query) }, heldRowsSql(place)),
+  hasCreations: async (place: ReportPart): Promise<boolean> =>
+    (await database.cachedRows(`SELECT 1 FROM tidemark.creations WHERE ${partSql(place)} LIMIT 1`)).length > 0,
   creationRanges: (place: ReportPart & WithFence, which: RecentRows) =>
     fenced(place.fence, (sql) => creationRanges(sql, place, which)),
   recordCreations: (place: ReportPart & WithFence, read: ReadSpan) =>
