@@ -87,7 +87,7 @@ const ENVELOPE: readonly Rule[] = [
     },
   },
   {
-    name: 'More pages in a span that is partly old, whose old part has no lower bound or probably more than a page',
+    name: 'More pages in a span that is partly old. Its old part has no lower bound, or probably more than a page',
     verdict: 'cut between the old and the young part',
     argued: TOTAL,
     apply: (state) => facts.hasMorePages(state) && cutInto(facts.splitByAge(state), state.walk.totalCount),
@@ -99,7 +99,7 @@ const ENVELOPE: readonly Rule[] = [
     apply: (state) => facts.isOldOverOneLoad(state) && cutInto(facts.splitAtStart(state), state.walk.totalCount),
   },
   {
-    name: 'More pages in a divisible span without a crowded instant, young or with more than 16 pages after a move, and no page was ever longer than page 1',
+    name: 'More pages in a divisible span without a crowded instant. It is young, or has more than 16 pages after a move. No page was ever longer than page 1',
     verdict: 'cut by the total',
     argued: TOTAL,
     apply: (state) => facts.isCutByTotal(state) && cut({ total: state.walk.totalCount }),
@@ -141,7 +141,7 @@ const BARE_ARRAY: readonly Rule[] = [
     apply: (state) => state.readUpTo === 'page 1' && state.page1Complete !== 'unknown' && read('page 2'),
   },
   {
-    name: 'Page 1 of several rows seems to be the only page, page 2 was read or no whole response was longer, and the span is divisible',
+    name: 'Page 1 has several rows and seems to be the only page of a divisible span. Page 2 was read, or no complete response was ever longer',
     verdict: 'probe narrower spans',
     argued: SINGLE,
     apply: (state) => facts.mayHideRows(state) && state.probes.narrower === undefined && probe('narrower spans'),
@@ -167,7 +167,7 @@ const BARE_ARRAY: readonly Rule[] = [
     apply: (state) => state.probes.narrower === 'moved' && cut({ parts: facts.hiddenParts(state) }),
   },
   {
-    name: 'Page 2 was read to confirm page 1, and is page 1 again; or the limit is not confirmed, and page 2 is empty or refused',
+    name: 'Page 2 was read to confirm page 1, and repeats it; or page 1 is below a limit that is not confirmed, and page 2 is empty or refused',
     verdict: 'proven by `single`',
     argued: ODD,
     apply: (state) => state.readUpTo === 'page 2' && facts.page2ConfirmsPage1(state) && proven('single', state.walk),
@@ -290,7 +290,7 @@ const ENDED_WALK: readonly Rule[] = [
     apply: (state) => state.isLargePageRefused === true && giveUp(state),
   },
   {
-    name: 'As many keys as the total, which is the same on all pages, and the span is old or has one page',
+    name: 'The walk has as many keys as the total, the total is the same on all pages, and the span is old or has one page',
     verdict: 'proven by `total`',
     argued: TOTAL,
     apply: (state) => {
@@ -301,7 +301,7 @@ const ENDED_WALK: readonly Rule[] = [
     learns: learn.walkedPages,
   },
   {
-    name: 'Rows moved during the first walk over an old span of an envelope, and the span has no crowded instant and can be cut finer',
+    name: 'Rows moved during the first walk over an old span of an envelope, which has no crowded instant and can be cut finer',
     verdict: 'cut into slices of 8 pages, or in two if it has at most 16 pages',
     argued: COST,
     apply: (state) => facts.hasMovedInFirstWalk(state) && cut(facts.cutAfterMove(state)),
@@ -330,14 +330,14 @@ const ENDED_WALK: readonly Rule[] = [
       probe('entries outside'),
   },
   {
-    name: 'A trail has an entry before or after the returned ones; or every page is page 1 in a span that cannot be cut finer; or a bare array does not continue on page 2 also with fewer rows a page',
+    name: 'One of three: a trail has entries before or after the returned ones; each page repeats page 1, and the span cannot be cut finer; page 2 of a bare array has no new row, also with one row less per page',
     verdict: 'give up',
     argued: AGREED,
     apply: (state) => facts.mustGiveUp(state) && giveUp(state),
   },
   {
     name: 'Two walks agree, each total counts more, and the parts of the span were not requested yet',
-    verdict: 'probe narrower spans if every page is page 1, and the totals of parts if not',
+    verdict: 'probe narrower spans if each page repeats page 1, otherwise the totals of parts',
     argued: AGREED,
     apply: (state) => {
       const what = facts.probeOfParts(state)
@@ -352,7 +352,7 @@ const ENDED_WALK: readonly Rule[] = [
       facts.agreesBelowTotals(state) && state.probes.partTotals === 'add up' && cutInto(facts.finerParts(state)),
   },
   {
-    name: 'Two walks agree, narrower spans have no other row if every page is page 1, and no page that may have rows is refused',
+    name: 'Two walks agree, and no page that may have rows is refused. If each page repeats page 1, narrower spans have no other row',
     verdict: 'proven by `agreed`',
     argued: AGREED,
     apply: (state) =>

@@ -281,9 +281,10 @@ describe('the rules', () => {
 
   it('are printed in docs/PROOFS.md as they are tried, each with the section that argues it', () => {
     const lines = RULES.map(
-      ({ name, verdict, argued }, n) => `| ${n + 1} | ${name} | ${verdict} | [${argued}](#${anchor(argued)}) |`,
+      ({ name, verdict, argued }, n) =>
+        `| ${n + 1} | ${name} | ${verdict} | [${argued.split(':')[0]}](#${anchor(argued)}) |`,
     )
-    expect(proofs).toContain(`\n${lines.join('\n')}\n`)
+    expect(proofs.split('\n').filter((line) => /^\| \d+ \| .* \[.*\]\(#.*\) \|$/.test(line))).toEqual(lines)
   })
 
   it('name sections that exist', () => {
