@@ -223,7 +223,7 @@ function childLooks(report: Recorded): string[] {
 }
 
 const time = (micros: Micros | undefined): string =>
-  micros === undefined ? 'never' : new Date(micros / 1_000).toISOString().slice(5, -1)
+  micros === undefined ? 'never' : new Date(micros / 1_000).toISOString()
 
 const versionsText = ({ versions }: ModelRecord): string =>
   versions

@@ -33,8 +33,10 @@ export class Died extends Error {
 /** Statements that only look at the warehouse, for the invariants: they take no time and meet no faults. */
 export const LOOK = '/* look */ '
 
-/** Statements of a load that write rows, or move a mark. */
-const TOUCHES = /(?:INSERT INTO main\.|INSERT INTO tidemark\.marks SELECT ')"?(?<report>events|budgets|enquiries)["']/
+export const WRITES_MARKS = /MERGE INTO tidemark\.marks/
+/** The reports whose rows, or whose marks, a statement writes. */
+const REPORTS_OF_ROWS = /INSERT INTO main\."?(events|budgets|enquiries)\b/g
+const REPORTS_OF_MARKS = /\('(events|budgets|enquiries)',/g
 const EXPAND: Readonly<Record<Simulated, readonly string[]>> = {
   events: ['meetingRooms', 'commissions', 'assignments'],
   budgets: ['costItems'],
@@ -264,8 +266,8 @@ export class Machine {
   /** A COMMIT's look comes in turn behind its transaction, and what was waiting before. */
   #note(sql: string): void {
     const { history, onCommit, onTrouble } = this.#parts
-    const report = TOUCHES.exec(sql)?.groups?.['report']
-    if (report !== undefined) this.#touched.add(report as Recorded)
+    const reports = sql.matchAll(WRITES_MARKS.test(sql) ? REPORTS_OF_MARKS : REPORTS_OF_ROWS)
+    for (const [, report] of reports) this.#touched.add(report as Recorded)
     if (sql !== 'COMMIT' && sql !== 'ROLLBACK') return
     const touched = [...this.#touched]
     this.#touched.clear()

@@ -17,7 +17,7 @@ import { Machine } from './machine.ts'
 import { newestOf } from './model/record.ts'
 import { World } from './model/world.ts'
 import { publishedDifferences } from './published.ts'
-import { drawScenario, type RunPlan, type Scenario } from './scenario.ts'
+import { drawScenario, type Recorded, type RunPlan, type Scenario } from './scenario.ts'
 import { Service } from './service.ts'
 import { EPOCH_MS, MachineClock, Timeline } from './timeline.ts'
 import { backfillAll, backfillRange, STALE_MS, work, type Workshop } from './work.ts'
@@ -117,7 +117,7 @@ class Simulation {
       history,
       gaps,
       chance: new Chance(seed, 'machine'),
-      onCommit: (report, rows) => invariants.look(report, rows),
+      onCommit: (report, rows) => check({ invariants, history }, report, rows),
       onTrouble: (error) => invariants.broken.push(`a look failed: ${String(error)}`),
     })
     return new Simulation({ machine, scenario, timeline, clock, faults, world, service, invariants, history, gaps })
@@ -161,7 +161,7 @@ class Simulation {
     const outcomes = await this.#honest('second quiet run')
     const written = outcomes.filter(({ figures }) => figures.inserted + figures.updated + figures.deleted > 0)
     for (const { report, figures } of written) {
-      this.#break(`2: a second run of ${report} found something to write: ${JSON.stringify(figures)}`)
+      this.#break(`11: the second run of ${report} at the end wrote rows: ${JSON.stringify(figures)}`)
     }
     const isCounted = this.#mayCount
     if (isCounted) await this.#surprise()
@@ -237,12 +237,16 @@ class Simulation {
     if (this.#service.requests - requests > RUN_REQUESTS_MAX)
       this.#break(`8: a run sent ${this.#service.requests - requests} requests`)
     await this.#recover()
-    if (!this.#faults.off) await this.#lookAtChildren(plan)
+    if (!this.#faults.off) await this.#checkAll(plan)
   }
 
-  async #lookAtChildren(plan: RunPlan): Promise<void> {
+  /** Marks that wait for the next statement are committed between two runs, without a look of their own. */
+  async #checkAll(plan: RunPlan): Promise<void> {
     await this.machine.context(plan)
-    await this.#invariants.lookAtChildren((sql) => this.machine.rows(sql))
+    const rows = <T>(sql: string) => this.machine.rows<T>(sql)
+    await this.#invariants.lookAtChildren(rows)
+    const parts = { invariants: this.#invariants, history: this.#history }
+    for (const report of this.#world.recorded) await check(parts, report, rows)
   }
 
   /** Sets what befalls the run, and the bound of its events. */
@@ -451,6 +455,18 @@ class Simulation {
   #break(...what: string[]): void {
     this.#invariants.broken.push(...what)
   }
+}
+
+/** Checks what must hold at every commit. The history names the place where it did not. */
+async function check(
+  { invariants, history }: Pick<SimulationParts, 'invariants' | 'history'>,
+  report: Recorded,
+  rows: <T>(sql: string) => Promise<T[]>,
+): Promise<void> {
+  const known = invariants.broken.length
+  await invariants.look(report, rows)
+  const [first, ...others] = invariants.broken.slice(known)
+  if (first !== undefined) history.tell(() => `broken: ${first.slice(0, 60)} … (and ${others.length} more)`)
 }
 
 interface SimulationParts {

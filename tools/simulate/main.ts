@@ -39,7 +39,7 @@ for (const seed of seeds) {
   if (result.broken.length === 0) continue
   failed.push(seed)
   broken ??= result.broken[0]
-  if (!values.json) process.stderr.write(`${failureText(result)}\n\n`)
+  process.stderr.write(`${failureText(result)}\n\n`)
   if (values['stop-at-first']) break
 }
 const elapsedMs = Math.round(performance.now() - started)

@@ -1,6 +1,6 @@
 /**
- * Counts the seeds that the simulation needs to notice each mutant (`npm run simulate:mutants`). Fails if a mutant is
- * not noticed.
+ * Counts the seeds that the simulation needs to notice each mutant (`npm run simulate:mutants`). Prints the table of
+ * docs/SIMULATION.md. Fails if neither a seed nor a test notices a mutant.
  */
 import { execFile } from 'node:child_process'
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
@@ -26,27 +26,28 @@ const COPIED = [
   'package.json',
   'tsconfig.json',
 ]
-const ONE_MUTANT_MS_MAX = 20 * 60_000
+const ONE_MUTANT_MS_MAX = 40 * 60_000
 
-interface Caught {
-  readonly mutant: Mutant
-  /** Undefined if no seed failed. */
-  readonly seeds: number | undefined
-  readonly seed: number | undefined
-  readonly broken: string
+interface Summary {
+  /** Number of seeds that were run. The last one failed, if any did. */
+  readonly seeds: number
+  readonly failed: readonly number[]
+  readonly broken?: string
 }
 
-class NotThere extends Error {}
+interface Result {
+  readonly summary: Summary
+  /** What the failing seed printed. */
+  readonly history: string
+}
 
-async function tryMutant(mutant: Mutant): Promise<Caught> {
+async function tryMutant(mutant: Mutant): Promise<Result> {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-mutant-'))
   try {
     for (const path of COPIED) await cp(join(ROOT, path), join(folder, path), { recursive: true })
     await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
     await mutate(join(folder, mutant.file), mutant)
-    const { seeds, failed, broken } = await run(folder, mutant)
-    const seed = failed[0]
-    return { mutant, seeds: seed === undefined ? undefined : seeds, seed, broken: broken ?? '' }
+    return await run(folder, mutant)
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
@@ -55,41 +56,43 @@ async function tryMutant(mutant: Mutant): Promise<Caught> {
 async function mutate(path: string, { name, file, from, to }: Mutant): Promise<void> {
   const text = await readFile(path, 'utf8')
   const places = text.split(from).length - 1
-  if (places !== 1) throw new NotThere(`mutant "${name}": its text stands ${places} times in ${file}: ${from}`)
+  if (places !== 1) throw new TypeError(`mutant "${name}": its text is in ${file} ${places} times: ${from}`)
   await writeFile(
     path,
     text.replace(from, () => to),
   )
 }
 
-interface Summary {
-  readonly seeds: number
-  readonly failed: readonly number[]
-  readonly broken?: string
-}
-
-async function run(folder: string, { needs }: Mutant): Promise<Summary> {
+async function run(folder: string, { needs }: Mutant): Promise<Result> {
   const which = needs === undefined ? [] : ['--fault', needs]
   const program = [join(folder, 'tools/simulate/main.ts'), '--seeds', values.seeds, '--first', values.first, ...which]
   const options = { timeout: ONE_MUTANT_MS_MAX, maxBuffer: 64 * 1_024 * 1_024 }
-  try {
-    const { stdout } = await promisify(execFile)(process.execPath, [...program, '--json', '--stop-at-first'], options)
-    return JSON.parse(stdout) as Summary
-  } catch (error) {
-    const { stdout, stderr } = error as { stdout?: string; stderr?: string }
-    if (stdout?.startsWith('{') !== true)
-      throw new TypeError(`the simulation itself broke: ${stderr}`, { cause: error })
-    return JSON.parse(stdout) as Summary
-  }
+  const ended = promisify(execFile)(process.execPath, [...program, '--json', '--stop-at-first'], options)
+  const { stdout = '', stderr = '' } = await ended.catch((error: { stdout?: string; stderr?: string }) => error)
+  if (!stdout.startsWith('{')) throw new TypeError(`the simulation itself broke: ${stderr}`)
+  return { summary: JSON.parse(stdout) as Summary, history: stderr }
 }
 
-const chosen = MUTANTS.filter(({ name }) => values.only === undefined || name.includes(values.only))
-let passed = 0
-process.stdout.write('| mutant | seeds run | seed | what broke |\n|---|---|---|---|\n')
-for (const mutant of chosen) {
-  const { seeds, seed, broken } = await tryMutant(mutant)
-  if (seeds === undefined) passed += 1
-  const told = broken.replaceAll('|', '/').replaceAll('\n', ' ').slice(0, 110)
-  process.stdout.write(`| ${mutant.name} | ${seeds ?? `not in ${values.seeds}`} | ${seed ?? ''} | ${told} |\n`)
+/** Returns the row of the table. */
+function rowText({ name, needs, test }: Mutant, { seeds, failed: [seed], broken = '' }: Summary): string {
+  const share = needs === undefined ? '' : ` (${seeds} \`${needs}\`)`
+  if (seed !== undefined) return `| ${name} | ${seed}${share} | ${broken.split(':')[0]} |`
+  return `| ${name} | none${share}${test === undefined ? '' : `; ${test} fails`} | – |`
 }
-process.exitCode = passed === 0 ? 0 : 1
+
+const areas = Object.entries(MUTANTS).flatMap(([area, mutants]): (readonly [string, readonly Mutant[]])[] => {
+  const chosen = mutants.filter(({ name }) => values.only === undefined || name.includes(values.only))
+  return chosen.length === 0 ? [] : [[area, chosen]]
+})
+const isAlone = areas.flatMap(([, mutants]) => mutants).length === 1
+process.stdout.write('| mutant | seed | rule |\n|---|---|---|\n')
+for (const [area, mutants] of areas) {
+  process.stdout.write(`| **${area}** | | |\n`)
+  for (const mutant of mutants) {
+    const { summary, history } = await tryMutant(mutant)
+    const again = `again: npm run simulate:mutants -- --only "${mutant.name}"`
+    if (isAlone) process.stderr.write(history.replace(/^again: .*$/m, again))
+    process.stdout.write(`${rowText(mutant, summary)}\n`)
+    if (summary.failed.length === 0 && mutant.test === undefined) process.exitCode = 1
+  }
+}
