@@ -42,6 +42,9 @@ export const isOwnReport = ({ name }: Declaration): boolean => !ofSpecification.
 
 export const isReportName = (name: string): name is ReportName => reports.some((report) => report.name === name)
 
+/** Returns whether a stored row is of a known report. A report is unknown if its file was removed from `reports_from`. */
+export const isKnown = ({ report }: { readonly report: string }): boolean => isReportName(report)
+
 export const reportOf = (name: ReportName): Declaration => reports.find((report) => report.name === name) as Declaration
 
 export const isPerRecord = (name: ReportName): boolean => reportOf(name).perRecord !== undefined

@@ -1,11 +1,14 @@
 /** Stores notices and undelivered messages in a file next to the warehouse. */
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
-import { Report as report } from '../../schema/index.ts'
+import type { ReportName } from '../../schema/index.ts'
 import { removeTemporaryFiles, replaceText } from '../../src/files.ts'
 import type { Cursor } from '../../src/warehouse/books/cursor.ts'
 import type { ChangedReport } from '../../src/warehouse/books/newData.ts'
 import { RUN_KINDS } from '../runs/runs.ts'
+
+/** Accepts any name, so that nothing stored is lost if a report was removed from `reports_from`. */
+const report = z.custom<ReportName>((value) => typeof value === 'string')
 
 export const NOTICE_EVENTS = ['report.paused', 'report.failing', 'brake.pulled', 'lag.exceeded', 'rows.late'] as const
 export const MESSAGE_EVENTS = [...NOTICE_EVENTS, 'data.published', 'notify.test'] as const

@@ -1,4 +1,5 @@
 /** Adds notices, and requests the jobs that deliver them. */
+import { isKnown } from '../../schema/index.ts'
 import { MINUTE_MS, SECOND_MS, toMillis } from '../../src/instant.ts'
 import { within } from '../../src/clock.ts'
 import type { Config } from '../../src/config/config.ts'
@@ -40,7 +41,7 @@ export class Notifier {
   async run(signal: AbortSignal): Promise<void> {
     const { runs, clock, log, config, book } = this.#options
     // Removes failures of disabled reports. A disabled report never runs again, so its notice would never end.
-    book.memory.failures = book.memory.failures.filter(({ report }) => config.reports[report].enabled)
+    book.memory.failures = book.memory.failures.filter((each) => isKnown(each) && config.reports[each.report].enabled)
     const unfollow = runs.follow((event) => this.#recordRun(event))
     using _stopping = onAbort(signal, () => this.#wake.resolve())
     const startedMs = clock.monotonicMs()

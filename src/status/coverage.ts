@@ -1,6 +1,6 @@
 /** Reads the coverage of each report: what was read, the gaps, and what is read again. */
 import { z } from 'zod'
-import { reportOf, type ReportName } from '../../schema/index.ts'
+import { isKnown, reportOf, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
 import { formatInstant, type Instant } from '../instant.ts'
 import { type ReadSettings, CHANGES, parseChanges, type Coverage, nextCoverage } from '../plan/coverage.ts'
@@ -56,7 +56,8 @@ export type StatusConfig = Pick<Config, 'reports' | 'currencies' | 'hashKey' | '
 
 /** Returns the coverage of each report. A report has one entry for each currency or entity. */
 export async function coverageOf(database: Pick<Database, 'rows'>, config: StatusConfig) {
-  const scopes = Map.groupBy(await database.rows<ScopeRow>(SCOPES), ({ report }) => report)
+  const rows = await database.rows<ScopeRow>(SCOPES)
+  const scopes = Map.groupBy(rows.filter(isKnown), ({ report }) => report)
   return new Map(Array.from(scopes, ([report, rows]) => [report, rows.map((row) => coverageOfScope(row, config))]))
 }
 

@@ -1,6 +1,6 @@
 /** Reads the state of each report from the tables of schema `tidemark`: mark, last run, and why it does not run. */
 import { z } from 'zod'
-import { Report, reportNames, type ReportName } from '../../schema/index.ts'
+import { isKnown, Report, reportNames, type ReportName } from '../../schema/index.ts'
 import { advisedOverlap } from '../units.ts'
 import { formatInstant, type Instant, parseInstant, toMillis } from '../instant.ts'
 import { budgetOf } from '../plan/requestBudget.ts'
@@ -113,5 +113,5 @@ export async function marksOf(database: Pick<Database, 'rows'>): Promise<Readonl
   const rows = await database.rows<{ report: ReportName; mark: Instant }>(
     'SELECT report, epoch_us(mark) AS mark FROM tidemark.freshness WHERE mark IS NOT NULL',
   )
-  return new Map(rows.map(({ report, mark }) => [report, mark]))
+  return new Map(rows.filter(isKnown).map(({ report, mark }) => [report, mark]))
 }

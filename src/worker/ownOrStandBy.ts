@@ -1,4 +1,5 @@
 /** Makes a worker the owner of the warehouse, or a standby that waits for the file. */
+import { isKnown } from '../../schema/index.ts'
 import type { Metrics } from '../../jobs/metrics/metrics.ts'
 import { openNoticeBook } from '../../jobs/notify/memory.ts'
 import { Notifier } from '../../jobs/notify/notifier.ts'
@@ -174,7 +175,7 @@ function sendMessages(notifier: Notifier, consumers: JobConsumers, ending: Abort
 
 /** Adds again the jobs of unfinished backfills, because the queue may have lost them. */
 async function resumeBackfills({ queues, log }: OwnerWiring, warehouse: Warehouse): Promise<void> {
-  for (const { backfillId, report, state, since, until } of await warehouse.backfills.open()) {
+  for (const { backfillId, report, state, since, until } of (await warehouse.backfills.open()).filter(isKnown)) {
     if (state !== 'running') continue
     log.info({ backfillId, report }, `${report}: a backfill continues`)
     await queues.addBackfill({ backfillId, report, from: since, to: until })

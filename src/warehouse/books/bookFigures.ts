@@ -1,5 +1,5 @@
 /** Reads how far each report was read, and its counts, for metrics, notices and `tidemark.freshness`. */
-import type { ReportName } from '../../../schema/index.ts'
+import { isKnown, type ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
 import { WINDOW_MARKS } from '../../plan/marks.ts'
 import { type Sql, type WithNulls, withoutNulls, text } from '../database/sql.ts'
@@ -71,5 +71,5 @@ const FIGURES = `
   ${joinPerReport('k', 'max(stopped) AS message', 'countings WHERE failures = 0')}`
 
 export async function bookFigures(database: Pick<Sql, 'rows'>): Promise<BookFigures[]> {
-  return (await database.rows<WithNulls<BookFigures>>(FIGURES)).map(withoutNulls)
+  return (await database.rows<WithNulls<BookFigures>>(FIGURES)).map(withoutNulls<BookFigures>).filter(isKnown)
 }

@@ -1,5 +1,5 @@
 /** Records which reports run, which are paused, and which have a history. */
-import { type ReportName, reportOf } from '../../../schema/index.ts'
+import { type ReportName, reportNames, reportOf } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
 import { countOf, orNull, type Sql, text, time } from '../database/sql.ts'
 import { renameReservedColumns } from '../tables/tables.ts'
@@ -30,6 +30,8 @@ export async function recordReportStates(sql: Sql, states: readonly ReportStateR
     WHEN MATCHED AND (s.enabled, s.deletes, s.off_reason, s.scopes) IS DISTINCT FROM (n.enabled, n.deletes, n.off_reason, n.scopes)
       THEN UPDATE SET enabled = n.enabled, deletes = n.deletes, off_reason = n.off_reason, scopes = n.scopes
     WHEN NOT MATCHED THEN INSERT (report, enabled, deletes, off_reason, scopes) VALUES (n.report, n.enabled, n.deletes, n.off_reason, n.scopes)`)
+  const gone = `enabled AND report NOT IN (${reportNames.map(text).join(', ')})`
+  await sql.run(`UPDATE tidemark.report_states SET enabled = false, off_reason = 'no file in reports_from declares it' WHERE ${gone}`)
   const kept = await reportsWithHistory(sql)
   for (const { report, history } of states) {
     if (history === undefined || history.on === kept.has(report)) continue
