@@ -236,6 +236,11 @@ describe('the API', () => {
     expect([status, error.cure.length > 0]).toEqual([400, true])
   })
 
+  it('runs a report once that a request names twice', async () => {
+    const errand = await console.carryOut('/api/sync', { reports: ['events', 'events'] })
+    expect(errand).toMatchObject({ state: 'done', reports: ['events'], outcomes: [{ report: 'events' }] })
+  })
+
   it('refuses a range that cannot be, before anything is begun', async () => {
     for (const range of [{ from: 'yesterday' }, { from: '2024-02-01', to: '2024-01-01' }, { to: '2099-01-01' }]) {
       const answer = await console.ask<{ status: number; error: { code: string; cure: string } }>('/api/backfills', {
