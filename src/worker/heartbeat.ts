@@ -4,7 +4,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type Clock, repeat } from '../clock.ts'
-import { type Instant, latest, millisBetween } from '../instant.ts'
+import { type Instant, millisBetween } from '../instant.ts'
 
 const WRITE_EVERY_MS = 5_000
 export const HEARTBEAT_AGE_MS_MAX = 30_000
@@ -33,8 +33,10 @@ export function startHeartbeat(warehouse: string, clock: Clock): AsyncDisposable
   }
 }
 
+/** Returns the age of the heartbeat. One of the future, written by a clock that was ahead, is as old as it is early. */
 export async function heartbeatAgeMs(warehouse: string, clock: Clock): Promise<number | undefined> {
   const texts = await Promise.all(heartbeatPathsOf(warehouse).map((file) => readFile(file, 'utf8').catch(() => '')))
-  const times = texts.filter((text) => text !== '').map((text) => Number(text) as Instant)
-  return times.length === 0 ? undefined : millisBetween(latest(...times), clock.now())
+  const written = texts.filter((text) => text !== '')
+  const ages = written.map((text) => Math.abs(millisBetween(Number(text) as Instant, clock.now())))
+  return ages.length === 0 ? undefined : Math.min(...ages)
 }

@@ -1,7 +1,11 @@
 /** `tidemark health`: the sign of life of a worker, as a container or a service manager asks for it. */
-import { mkdir, readdir } from 'node:fs/promises'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, it } from 'vitest'
+import { heartbeatAgeMs, heartbeatPathsOf } from '../../src/worker/heartbeat.ts'
+import { HOUR_MS, plusMs } from '../../src/instant.ts'
+import { systemClock } from '../../src/clock.ts'
+import { aFolder } from '../support/warehouse.ts'
 import { aWorkshop, hasSaid, OWNS, stop, until } from './support.ts'
 
 it('ends with 0 while a worker of this warehouse lives, also one with a temporary directory of its own, and with 1 when none does', {
@@ -19,4 +23,14 @@ it('ends with 0 while a worker of this warehouse lives, also one with a temporar
   await stop(worker)
   expect((await workshop.run('health')).code).toBe(1)
   expect((await readdir(path.join(workshop.folder, 'data'))).filter((name) => name.endsWith('.alive'))).toEqual([])
+})
+
+it('is not taken from a dead worker whose clock was ahead', async () => {
+  await using folder = await aFolder()
+  const warehouse = path.join(folder.path, 'w.duckdb')
+  const [beside] = heartbeatPathsOf(warehouse)
+  await writeFile(beside, String(plusMs(systemClock.now(), 2 * HOUR_MS)))
+  expect(await heartbeatAgeMs(warehouse, systemClock)).toBeGreaterThan(HOUR_MS)
+  await writeFile(beside, String(systemClock.now()))
+  expect(await heartbeatAgeMs(warehouse, systemClock)).toBeLessThan(10_000)
 })
