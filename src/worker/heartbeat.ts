@@ -19,7 +19,9 @@ export function startHeartbeat(warehouse: string, clock: Clock): AsyncDisposable
   const [beside, elsewhere] = heartbeatPathsOf(warehouse)
   const write = (): void => {
     const now = String(clock.now())
-    void writeFile(beside, now)
+    // Overwrites the old time, because a full disk may have no room for a file that was emptied first.
+    void writeFile(beside, now, { flag: 'r+' })
+      .catch(() => writeFile(beside, now))
       .catch(() => writeFile(elsewhere, now))
       .catch(() => undefined)
   }

@@ -1,8 +1,8 @@
 /** `tidemark health`: the sign of life of a worker, as a container or a service manager asks for it. */
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, it } from 'vitest'
-import { heartbeatAgeMs, heartbeatPathsOf } from '../../src/worker/heartbeat.ts'
+import { heartbeatAgeMs, heartbeatPathsOf, startHeartbeat } from '../../src/worker/heartbeat.ts'
 import { HOUR_MS, plusMs } from '../../src/instant.ts'
 import { systemClock } from '../../src/clock.ts'
 import { aFolder } from '../support/warehouse.ts'
@@ -33,4 +33,14 @@ it('is not taken from a dead worker whose clock was ahead', async () => {
   expect(await heartbeatAgeMs(warehouse, systemClock)).toBeGreaterThan(HOUR_MS)
   await writeFile(beside, String(systemClock.now()))
   expect(await heartbeatAgeMs(warehouse, systemClock)).toBeLessThan(10_000)
+})
+
+it('is written over the one before, which a full disk would have no room for once it is emptied', async () => {
+  await using folder = await aFolder()
+  const warehouse = path.join(folder.path, 'w.duckdb')
+  const [beside] = heartbeatPathsOf(warehouse)
+  await writeFile(beside, `${plusMs(systemClock.now(), -HOUR_MS)}\n`)
+  await using _ = startHeartbeat(warehouse, systemClock)
+  await until(async () => ((await heartbeatAgeMs(warehouse, systemClock)) ?? HOUR_MS) < 10_000)
+  expect(await readFile(beside, 'utf8')).toMatch(/^\d{16}\n$/)
 })
