@@ -4,7 +4,7 @@ import { Redis, type RedisOptions } from 'ioredis'
 import { type ServerAddress, withoutSecrets } from './address.ts'
 import type { SharedValues } from './sharedTokens.ts'
 import { composeStore, type Opening, type QueueStore, refuseUnfit, type StoreFinding, versionFinding } from './store.ts'
-import { ProblemLog, unreachableError } from './problemLog.ts'
+import { messageOf, ProblemLog, unfitError, unreachableError } from './problemLog.ts'
 
 const CONNECT_MS = 5_000
 const RECONNECT_MS_MIN = 50
@@ -37,6 +37,7 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
   for (const redis of [asking, waiting]) redis.on('error', problems.log).on('ready', problems.reset)
   try {
     refuseUnfit(address.shown, await findingsOf(asking))
+    await requireDatabase(asking, address)
     await waiting.connect()
   } catch (error) {
     for (const redis of [asking, waiting]) redis.disconnect()
@@ -82,6 +83,16 @@ async function connect(redis: Redis, address: ServerAddress): Promise<Redis> {
     // After a failure, the listener stays: ioredis prints errors for which there is no listener.
     if (redis.status === 'ready') redis.off('error', note)
   }
+}
+
+/** Without this check, ioredis would use database 0 in place of one that the server refuses. */
+async function requireDatabase(redis: Redis, { shown }: ServerAddress): Promise<void> {
+  const { db = 0 } = redis.options
+  if (db === 0) return
+  await redis.select(db).catch((error: unknown) => {
+    const cure = 'Use another number at the end of the address, or raise "databases" in redis.conf.'
+    throw unfitError(shown, `database ${db} cannot be used: ${messageOf(error)}`, cure)
+  })
 }
 
 async function findingsOf(redis: Redis): Promise<readonly StoreFinding[]> {

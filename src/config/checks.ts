@@ -65,8 +65,11 @@ export const proxyProblem: Check = (text) => {
 
 export const queueProblem: Check = (text) => {
   if (text === 'embedded') return undefined
-  const known = URL.canParse(text) && /^(?:rediss?|postgres(?:ql)?):$/.test(new URL(text).protocol)
-  return known ? undefined : 'must be embedded, redis://…, rediss://… or postgres://…'
+  const { protocol = '', pathname = '', username = '', password = '' } = URL.parse(text) ?? {}
+  if (!/^(?:rediss?|postgres(?:ql)?):$/.test(protocol)) return 'must be embedded, redis://…, rediss://… or postgres://…'
+  if (protocol.startsWith('redis') && !/^(?:\/\d*)?$/.test(pathname))
+    return 'must end with the number of a database, such as redis://queue.example.com:6379/1'
+  return attempt(() => void decodeURIComponent(username + password), 'must contain %25 in place of %')
 }
 
 export const fileProblem: Check = (text) => {

@@ -63,9 +63,15 @@ describe('YAML', () => {
     ['service:\n  - acme', 'tidemark.yaml:1 service must be a section of keys'],
     ['queue: *nothing', 'tidemark.yaml:1 an alias (*name) is not known, or aliases are nested too deeply'],
     ['queue: !env QUEUE', 'tidemark.yaml:1 tags (!name) are not supported'],
+    [
+      'queue: redis://q/main',
+      expect.stringContaining('queue must end with the number of a database, such as redis://'),
+    ],
+    ['queue: redis://q/1/2', expect.stringContaining('queue must end with the number of a database')],
+    ['queue: redis://u:p%zz@q', 'tidemark.yaml:1 queue must contain %25 in place of %'],
   ])('refuses %j with its line', async (yaml, expected) => {
     expect(await problemsOf({ yaml })).toContainEqual(
-      typeof expected === 'string' ? expected : expect.stringMatching(expected),
+      expected instanceof RegExp ? expect.stringMatching(expected) : expected,
     )
   })
 })

@@ -22,3 +22,10 @@ it('do not take the workers of the other one for their own', async () => {
   await until(async () => (await ours.workersOf('control')) === 1)
   expect(await theirs.workersOf('control')).toBe(1)
 })
+
+it('are not put together in database 0 by a number that the server does not have', async () => {
+  await expect(openDatabase(9_999)).rejects.toMatchObject({
+    code: 'QUEUE_UNFIT',
+    message: expect.stringContaining('database 9999'),
+  })
+})
