@@ -37,7 +37,9 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
   for (const redis of [asking, waiting]) redis.on('error', problems.log).on('ready', problems.reset)
   try {
     refuseUnfit(address.shown, await findingsOf(asking))
-    await requireDatabase(asking, address)
+    const { db = 0 } = asking.options
+    // Without this check, ioredis would use database 0 in place of one that the server refuses.
+    if (db !== 0) await asking.select(db).catch((error: unknown) => refuseDatabase(db, address, error))
     await waiting.connect()
   } catch (error) {
     for (const redis of [asking, waiting]) redis.disconnect()
@@ -62,6 +64,11 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
   })
 }
 
+function refuseDatabase(db: number, { shown }: ServerAddress, error: unknown): never {
+  const cure = 'Use another number at the end of the address, or raise "databases" in redis.conf.'
+  throw unfitError(shown, `database ${db} cannot be used: ${messageOf(error)}`, cure)
+}
+
 /** Returns a filter for workers of the connection's database. Redis lists the workers of all databases. */
 const isInDatabaseOf =
   ({ options }: Redis) =>
@@ -83,16 +90,6 @@ async function connect(redis: Redis, address: ServerAddress): Promise<Redis> {
     // After a failure, the listener stays: ioredis prints errors for which there is no listener.
     if (redis.status === 'ready') redis.off('error', note)
   }
-}
-
-/** Without this check, ioredis would use database 0 in place of one that the server refuses. */
-async function requireDatabase(redis: Redis, { shown }: ServerAddress): Promise<void> {
-  const { db = 0 } = redis.options
-  if (db === 0) return
-  await redis.select(db).catch((error: unknown) => {
-    const cure = 'Use another number at the end of the address, or raise "databases" in redis.conf.'
-    throw unfitError(shown, `database ${db} cannot be used: ${messageOf(error)}`, cure)
-  })
 }
 
 async function findingsOf(redis: Redis): Promise<readonly StoreFinding[]> {

@@ -75,7 +75,7 @@ export const workerLost = (what: string): SyncError =>
   })
 
 export const notUnderstood = (message: string): SyncError =>
-  new SyncError('USAGE_INVALID', message, { cure: 'Restart the worker: it is of another version than the command, or has other settings.' })
+  new SyncError('USAGE_INVALID', message, { cure: 'Restart the worker: its version or its settings are others.' })
 
 export const Outcome = OutcomeFacts.extend({ error: named<Problem>(Problem).optional() })
 /** How one run of one report ended. */

@@ -30,8 +30,9 @@ export async function recordReportStates(sql: Sql, states: readonly ReportStateR
     WHEN MATCHED AND (s.enabled, s.deletes, s.off_reason, s.scopes) IS DISTINCT FROM (n.enabled, n.deletes, n.off_reason, n.scopes)
       THEN UPDATE SET enabled = n.enabled, deletes = n.deletes, off_reason = n.off_reason, scopes = n.scopes
     WHEN NOT MATCHED THEN INSERT (report, enabled, deletes, off_reason, scopes) VALUES (n.report, n.enabled, n.deletes, n.off_reason, n.scopes)`)
-  const gone = `enabled AND report NOT IN (${reportNames.map(text).join(', ')})`
-  await sql.run(`UPDATE tidemark.report_states SET enabled = false, off_reason = 'no file in reports_from declares it' WHERE ${gone}`)
+  const off = "enabled = false, off_reason = 'no file in reports_from declares it'"
+  const isGone = `enabled AND report NOT IN (${reportNames.map(text).join(', ')})`
+  await sql.run(`UPDATE tidemark.report_states SET ${off} WHERE ${isGone}`)
   const kept = await reportsWithHistory(sql)
   for (const { report, history } of states) {
     if (history === undefined || history.on === kept.has(report)) continue
