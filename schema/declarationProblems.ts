@@ -10,6 +10,10 @@ export interface DeclarationProblem {
 
 const RESERVED = new Set([...SYSTEM_COLUMNS, ...CHILD_COLUMNS].map(({ name }) => name))
 
+/** The temporary tables of loads. DuckDB looks for temporary tables first, also for `main.staged`. */
+const TEMPORARY_TABLE =
+  /^(absent|asked_windows|child_items|closing|earlier_\d+|found_misfits|gone_(keys|rows)|joined_windows|new_start|newest|noted|old_(loads|misfits|windows)|read_keys|rejections|reread_\d+|staged(_pages|_rejected)?|stored_(children|entries)|unchanged_entries|written_rows)$/
+
 /** Returns contradictions between properties, such as a key without a field. */
 export function contradictionsIn(report: Declaration): DeclarationProblem[] {
   const { fields, deletes, deletedFlag, includeDeleted, currency, perRecord } = report
@@ -23,6 +27,7 @@ export function contradictionsIn(report: Declaration): DeclarationProblem[] {
   const names = [...columns, ...children.map(({ name }) => name)]
   const checks: readonly (readonly [boolean, readonly string[], string])[] = [
     [report.name.includes('__'), ['name'], 'must not contain __, which separates a report from its collections'],
+    [TEMPORARY_TABLE.test(report.name), ['name'], 'is used by Tidemark itself; choose a different one'],
     ...report.key.map((column) => [!isKnown(column), ['key'], `has no column ${column}; ${known}`] as const),
     ...report.newerBy.map((column) => [!isTime(column), ['newerBy'], `${column} is no date-time field`] as const),
     ...ofFields.map(

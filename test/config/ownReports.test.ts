@@ -1,10 +1,14 @@
 /** Mistakes in declaration files end in a sentence with file, line and what is expected, before anything runs. */
+import { globSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { contradictionsIn } from '../../schema/declarationProblems.ts'
 import { reportNames } from '../../schema/index.ts'
+import { enquiries } from '../../schema/reports/enquiries.ts'
 import { loadConfig } from '../../src/config/config.ts'
+import { ROOT } from '../rules/source.ts'
 
 const GOOD = `import { dateTime, defineReport, integer, manyOf } from 'tidemark'
 
@@ -97,6 +101,21 @@ const MISTAKES: readonly (readonly [string, readonly [string | RegExp, string], 
 describe('a declaration file', () => {
   it.each(MISTAKES)('with %s is refused', async (_, [from, to], message) => {
     expect(await messageFor({ 'a.ts': GOOD.replace(from, to) })).toContain(message)
+  })
+
+  it('with the name of a temporary table is refused', async () => {
+    const room = path.join(ROOT, 'src/warehouse')
+    const files = globSync('**/*.ts', { cwd: room }).map((file) => readFileSync(path.join(room, file), 'utf8'))
+    const found = files.flatMap((text) => [...text.matchAll(/(?:TEMP TABLE |keysTableSql\([^']{0,40}')(\w+)/g)])
+    const names = [...new Set([...found.map(([, name = '']) => name), 'earlier_1', 'reread_0'])]
+    expect(names).toEqual(expect.arrayContaining(['staged', 'gone_keys', 'read_keys']))
+    for (const name of names)
+      expect({ name, problems: contradictionsIn({ ...enquiries, name }) }).toMatchObject({
+        problems: [{ path: ['name'] }],
+      })
+    expect(await messageFor({ 'a.ts': GOOD.replace(/'catering_orders'/, "'staged'") })).toContain(
+      'a.ts:4  report staged: name is used by Tidemark itself; choose a different one',
+    )
   })
 
   it('that never ends is stopped after ten seconds, and is named', { tags: ['long'], timeout: 60_000 }, async () => {
