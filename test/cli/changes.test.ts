@@ -128,6 +128,7 @@ describe('tidemark changes', () => {
       [['events', '--format', 'parquet', '--output', 'x.parquet', '--follow'], 'cannot be followed'],
       [['budgets', '--cursor-file', 'events.cursor'], 'events.cursor is no cursor file of budgets'],
       [['events', '--cursor-file', 'empty.cursor'], 'empty.cursor is no cursor file'],
+      [['events', '--cursor-file', '.'], `${world.folder} is no cursor file`],
     ] as const) {
       const stderr = expect.stringContaining(words) as string
       expect(await world.run('changes', ...args)).toMatchObject({ code: 2, stderr })

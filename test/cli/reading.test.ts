@@ -1,5 +1,6 @@
 /** `tidemark query` and `tidemark status`: what readers get, in every format, before, during and after a sync. */
-import { readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { lstat, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { reportNames } from '../../schema/index.ts'
@@ -150,6 +151,20 @@ describe('tidemark query', () => {
     }
     expect(await readFile(file, 'utf8')).toBe('the last one')
     expect((await readdir(world.folder)).filter((name) => name.endsWith('.tmp'))).toEqual([])
+  })
+
+  it('writes parquet to the file behind a link, and replaces no pipe', async () => {
+    const [link, pipe] = ['link', 'pipe'].map((name) => path.join(world.folder, name)) as [string, string]
+    await writeFile(path.join(world.folder, 'behind.parquet'), 'the last one')
+    await symlink('behind.parquet', link)
+    execFileSync('mkfifo', [pipe])
+    const ask = (file: string) => world.run('query', '--format', 'parquet', '--output', file, 'SELECT 1 AS one')
+    expect(await ask(link)).toMatchObject({ code: 0 })
+    expect((await lstat(link)).isSymbolicLink()).toBe(true)
+    expect(await csvOf(`FROM read_parquet('${path.join(world.folder, 'behind.parquet')}')`)).toBe('one\n1\n')
+    const { code, stderr } = await ask(pipe)
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('it is no file') as string })
+    expect((await lstat(pipe)).isFIFO()).toBe(true)
   })
 
   it.each([

@@ -55,7 +55,7 @@ export const changes: Action<ChangesOptions> = async (shell, options, names) => 
 
 /** Returns the stored cursor. Throws if a report is new: the cursor would skip the older changes of this report. */
 async function storedCursor(file: string, reports: readonly string[]): Promise<Cursor> {
-  const [cursor = '', ...stored] = (await readFile(file, 'utf8')).trim().split(' ')
+  const [cursor = '', ...stored] = (await readFile(file, 'utf8').catch(() => '')).trim().split(' ')
   const added = reports.filter((report) => !stored.includes(report))
   if (isCursor(cursor) && (stored.length === 0 || added.length === 0)) return cursor
   throw new SyncError('USAGE_INVALID', `${file} is no cursor file of ${added.join(', ')}`, {

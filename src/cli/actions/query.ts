@@ -1,6 +1,6 @@
 /** `tidemark query`: runs one SELECT on the published copy, and prints the result or writes it to a file. */
 import { statSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { realpath, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { attempt, SyncError } from '../../errors.ts'
 import { replaceFile } from '../../files.ts'
@@ -62,7 +62,10 @@ export function outputOf({ format, output }: Pick<QueryOptions, 'format' | 'outp
 
 export async function writeResult<T>(file: string, write: (temporary: string) => Promise<T>): Promise<T> {
   try {
-    return await replaceFile(file, async (temporary) => {
+    // Otherwise a link would be replaced, or a device such as /dev/stdout.
+    const place = await realpath(file).catch(() => file)
+    if (!(statSync(place, { throwIfNoEntry: false })?.isFile() ?? true)) throw new TypeError('it is no file')
+    return await replaceFile(place, async (temporary) => {
       await writeFile(temporary, '')
       return write(temporary)
     })
