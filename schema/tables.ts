@@ -67,7 +67,7 @@ export const VERSION_COLUMNS: readonly Column[] = [
 ]
 
 export const CHILD_COLUMNS: readonly Column[] = [
-  column('_child_key', 'VARCHAR', "The item's id if it is unique in its collection, else its position"),
+  column('_child_key', 'VARCHAR', "The item's id if unique in its collection, else its position: 1, or #1 beside ids"),
   column('_position', 'INTEGER', 'Position in the collection, from 0'),
   column('_payload', 'JSON', 'The item as it was sent'),
 ]
