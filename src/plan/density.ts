@@ -18,6 +18,16 @@ const TREND_AT_FIRST = 0.03
 /** The next slice is expected to be at most 42 % denser than the latest: e^0.35 = 1.42. */
 const TREND_MAX = 0.35
 
+export interface Density {
+  readonly rows: number
+  readonly length: number
+  readonly dispersion: number
+  /** Logarithm of the density's growth from slice to slice. Example: 0.03 means about 3 %. */
+  readonly trend: number
+}
+
+export const UNKNOWN_DENSITY: Density = { rows: 0, length: 0, dispersion: DISPERSION_AT_FIRST, trend: TREND_AT_FIRST }
+
 /** Returns how many rows to plan for a slice, so that the slice rarely exceeds one response. */
 export function plannedRows(pageRows: number, dispersion = DISPERSION_AT_FIRST): number {
   const deviation = Math.sqrt(dispersion * pageRows)
@@ -25,45 +35,27 @@ export function plannedRows(pageRows: number, dispersion = DISPERSION_AT_FIRST):
   return Math.max(1, Math.floor(pageRows - 1 - margin * deviation))
 }
 
-export class Density {
-  #rows = 0
-  #length = 0
-  #dispersion = DISPERSION_AT_FIRST
-  /** Logarithm of the density's growth from slice to slice. Example: 0.03 means about 3 %. */
-  #trend = TREND_AT_FIRST
+/** Returns the rows per microsecond to expect in the next slice. */
+export const rateOf = ({ rows, length, trend }: Density): number | undefined =>
+  rows > 0 && length > 0 ? (rows / length) * Math.exp(trend) : undefined
 
-  /** Rows per microsecond to expect in the next slice. */
-  get rate(): number | undefined {
-    return this.#rows > 0 && this.#length > 0 ? (this.#rows / this.#length) * Math.exp(this.#trend) : undefined
-  }
+/** Returns the estimate after a slice of `length` µs with `rows` rows. */
+export function densityAfter(density: Density, length: number, rows: number): Density {
+  const rate = rateOf(density)
+  const expected = rate === undefined ? undefined : Math.max(1, rate * length)
+  const isUnexpected = expected === undefined || rows * RESTART_FACTOR < expected || rows > expected * RESTART_FACTOR
+  const before = isUnexpected
+    ? { ...UNKNOWN_DENSITY, dispersion: density.dispersion }
+    : compared(density, rows, expected)
+  return { ...before, rows: before.rows * DENSITY_MEMORY + rows, length: before.length * DENSITY_MEMORY + length }
+}
 
-  planned(pageRows: number): number {
-    return plannedRows(pageRows, this.#dispersion)
-  }
-
-  saw(length: number, rows: number): void {
-    const { rate } = this
-    const expected = rate === undefined ? undefined : Math.max(1, rate * length)
-    if (expected === undefined || rows * RESTART_FACTOR < expected || rows > expected * RESTART_FACTOR) this.#restart()
-    else this.#compare(rows, expected)
-    this.#rows = this.#rows * DENSITY_MEMORY + rows
-    this.#length = this.#length * DENSITY_MEMORY + length
-  }
-
-  #compare(rows: number, expected: number): void {
-    const scatter = Math.min(SCATTER_MAX, (rows - expected) ** 2 / expected)
-    const dispersion = DISPERSION_MEMORY * this.#dispersion + (1 - DISPERSION_MEMORY) * scatter
-    this.#dispersion = Math.max(DISPERSION_MIN, dispersion)
-    const deviation = Math.log(rows / expected)
-    const isByChance = Math.abs(deviation) < CHANCE_DEVIATIONS / Math.sqrt(expected)
-    const trend = this.#trend + (isByChance ? TREND_SHARE_BY_CHANCE : TREND_SHARE) * deviation
-    this.#trend = Math.max(-TREND_MAX, Math.min(TREND_MAX, trend))
-    this.#rows *= Math.exp(this.#trend)
-  }
-
-  #restart(): void {
-    this.#rows = 0
-    this.#length = 0
-    this.#trend = TREND_AT_FIRST
-  }
+function compared(density: Density, rows: number, expected: number): Density {
+  const scatter = Math.min(SCATTER_MAX, (rows - expected) ** 2 / expected)
+  const dispersion = DISPERSION_MEMORY * density.dispersion + (1 - DISPERSION_MEMORY) * scatter
+  const deviation = Math.log(rows / expected)
+  const isByChance = Math.abs(deviation) < CHANCE_DEVIATIONS / Math.sqrt(expected)
+  const grown = density.trend + (isByChance ? TREND_SHARE_BY_CHANCE : TREND_SHARE) * deviation
+  const trend = Math.max(-TREND_MAX, Math.min(TREND_MAX, grown))
+  return { ...density, dispersion: Math.max(DISPERSION_MIN, dispersion), trend, rows: density.rows * Math.exp(trend) }
 }

@@ -2,8 +2,7 @@
 import * as learn from './learning.ts'
 import * as facts from './sliceFacts.ts'
 import { isFullPage, type PagingProfile, withLastPage, withLoweredClamp } from './pagingProfile.ts'
-import type { SliceState, PageOrder, ProbeName, Verdict } from './slice.ts'
-import type { CutPlan } from './spanQueue.ts'
+import type { CutPlan, SliceState, PageOrder, ProbeName, Verdict } from './slice.ts'
 import type { Span } from './spans.ts'
 import type { Proof, Walk } from './walk.ts'
 

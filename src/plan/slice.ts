@@ -1,8 +1,8 @@
 /** A slice (a span of time that is proven complete by itself): its state while it is read, and its verdicts. */
 import type { Instant } from '../instant.ts'
 import type { Page1Completeness, PagingProfile } from './pagingProfile.ts'
-import type { CrowdedInstant, CutPlan } from './spanQueue.ts'
 import type { Span } from './spans.ts'
+import type { RowStamps } from './stampSample.ts'
 import type { Proof, Walk } from './walk.ts'
 
 export interface Slice {
@@ -11,6 +11,18 @@ export interface Slice {
   readonly crowdedInstant?: CrowdedInstant | undefined
   /** Whether the pages of an old slice may show how many rows it has. Example: 3 full pages of 500, then 20 rows. */
   readonly mayCount?: boolean
+}
+
+/** Where in a span very many rows seem to have the same time. No cut separates them, so two walks must agree. */
+export type CrowdedInstant = 'somewhere' | 'at its end'
+
+export interface CutPlan {
+  readonly pageRows: number
+  readonly parts?: readonly Span[] | undefined
+  readonly partRows?: readonly number[] | undefined
+  readonly total?: number | undefined
+  readonly pagesEach?: number | undefined
+  readonly stamps?: readonly RowStamps[] | undefined
 }
 
 export interface WalkSettings {

@@ -1,8 +1,7 @@
 /** The conditions and calculations of the rules in judge.ts, in their order. Cuts that several rules use are last. */
 import type { Instant } from '../instant.ts'
 import { plannedRows } from './density.ts'
-import type { SliceState, ProbeName } from './slice.ts'
-import type { CutPlan } from './spanQueue.ts'
+import type { CutPlan, SliceState, ProbeName } from './slice.ts'
 import { canSplit, type Span, splitAt, splitByTotal } from './spans.ts'
 import type { Walk } from './walk.ts'
 

@@ -15,9 +15,7 @@ export interface CutHint {
   readonly rate?: number | undefined
 }
 
-export interface CutHintContext {
-  readonly since: Instant
-  readonly until: Instant
+export interface CutHintContext extends BoundedSpan {
   readonly pageRows: number
   readonly rowsPlanned: number
   /** True if the density of earlier slices is known, and predicts more than a third of a page for this slice. */

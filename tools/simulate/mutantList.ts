@@ -161,8 +161,8 @@ export const MUTANTS: Readonly<Record<string, readonly Mutant[]>> = {
     },
     {
       name: 'a slice with too many rows becomes only a little shorter',
-      file: 'src/plan/spanQueue.ts',
-      from: 'return Math.max(1, Math.min(length - 1, Math.floor(bounded)))',
+      file: 'src/plan/slicePlan.ts',
+      from: 'return Math.max(1, Math.floor(Math.min(wanted, most)))',
       to: 'return Math.max(1, length - 1)',
     },
     {

@@ -1,5 +1,4 @@
 /** Cuts spans into slices and proves that each slice is complete, one at a time, earliest first. */
-import type { Slice } from '../../plan/slice.ts'
 import { rowsAPage } from '../../plan/pagingProfile.ts'
 import { SpanQueue } from '../../plan/spanQueue.ts'
 import { type Span, splitAt } from '../../plan/spans.ts'
@@ -23,14 +22,9 @@ export async function* provenSlices(source: SliceSource, spans: readonly Span[],
   const parts = settings.answer === 'array' ? spans.flatMap((span) => cutOffOld(span, settings.youngFrom)) : spans
   const pageRows = rowsAPage(pages.profile, pages.pageSize)
   const queue = new SpanQueue(parts, { pageRows, wholeUntil: settings.youngFrom })
-  for (let span = queue.next(); span !== undefined; span = queue.next()) {
-    const slice: Slice = {
-      span,
-      crowdedInstant: queue.crowdedInstant(span),
-      mayCount: queue.mayCount,
-      rowsExpected: queue.rowsExpected ?? rowsExpected,
-    }
-    const outcome = await proveSlice(source, slice)
+  for (let slice = queue.next(); slice !== undefined; slice = queue.next()) {
+    const { span } = slice
+    const outcome = await proveSlice(source, { ...slice, rowsExpected: slice.rowsExpected ?? rowsExpected })
     if (outcome.kind === 'proven') {
       queue.proven(span, outcome.rows, outcome.proof === 'single')
       yield { ...outcome, span }
