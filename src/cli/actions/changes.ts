@@ -24,33 +24,39 @@ const LOOK_EVERY_MS = 2_000
 
 export const changes: Action<ChangesOptions> = async (shell, options, names) => {
   const { config, format, children = false, follow = false, cursorFile = '' } = options
-  const reports = namedReports(names)
-  const output = outputOf(options)
-  if (format !== 'json' && (reports.length > 1 || children || (follow && format === 'parquet'))) {
-    throw new SyncError('USAGE_INVALID', `${format} has the changes of one table, and parquet cannot be followed`, {
-      cure: 'Name one report without --children (and without --follow for parquet), or use --format json.',
-    })
-  }
   const { clock, stop, cwd } = shell
+  const reports = namedReports(names)
+  const print = printerOf(shell, format, path.resolve(cwd, outputOf(options)))
+  checkFormat(options, reports)
   await using tidemark = tidemarkOf(shell, options)
   if (follow) stop.endsWell()
-  const print = printerOf(shell, format, path.resolve(cwd, output))
-  const file = path.resolve(cwd, cursorFile)
-  const isStored = cursorFile !== '' && existsSync(file)
-  let since = isStored ? await storedCursor(file, reports) : (options.since ?? START)
+  const file = cursorFile === '' ? undefined : path.resolve(cwd, cursorFile)
+  const begin = file !== undefined && existsSync(file) ? await storedCursor(file, reports) : (options.since ?? START)
   const off = reports.filter((report) => !config.reports[report].enabled)
   if (off.length > 0) shell.err.write(`${off.join(', ')}: off, so no run reads new changes (tidemark status)\n`)
-  for (let isFirst = true; ; isFirst = false) {
-    if (!isFirst && follow) await clock.sleep(LOOK_EVERY_MS, stop.signal).catch(() => undefined)
-    if (!isFirst && (!follow || stop.signal.aborted)) return 0
-    await using feed = await tidemark.openChanges(reports, { children, since, signal: stop.signal })
-    if (feed.cursor === since && !isFirst) continue
-    await print(feed)
-    since = feed.cursor
-    // Writes the cursor last. If the program ends before this line, the next call returns the same rows again.
-    if (cursorFile !== '')
-      await writeResult(file, (temporary) => writeFile(temporary, `${since} ${reports.join(' ')}\n`))
+  const looksAgain = async () => {
+    if (!follow) return false
+    await clock.sleep(LOOK_EVERY_MS, stop.signal).catch(() => undefined)
+    return !stop.signal.aborted
   }
+  let printed: string | undefined
+  do {
+    await using feed = await tidemark.openChanges(reports, { children, since: printed ?? begin, signal: stop.signal })
+    if (feed.cursor === printed) continue
+    await print(feed)
+    printed = feed.cursor
+    // Writes the cursor last. If the program ends before this line, the next call returns the same rows again.
+    if (file !== undefined) await writeResult(file, (part) => writeFile(part, `${feed.cursor} ${reports.join(' ')}\n`))
+  } while (await looksAgain())
+  return 0
+}
+
+function checkFormat({ format, children = false, follow = false }: ChangesOptions, reports: readonly string[]): void {
+  if (format === 'json') return
+  if (reports.length === 1 && !children && !(follow && format === 'parquet')) return
+  throw new SyncError('USAGE_INVALID', `${format} has the changes of one table, and parquet cannot be followed`, {
+    cure: 'Name one report without --children (and without --follow for parquet), or use --format json.',
+  })
 }
 
 /** Returns the stored cursor. Throws if a report is new: the cursor would skip the older changes of this report. */
