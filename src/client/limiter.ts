@@ -4,6 +4,7 @@ import { SyncError } from '../errors.ts'
 import { formatInstant, plusMs } from '../instant.ts'
 import { onAbort } from '../signals.ts'
 import { reasonOf, throwIfAborted } from './cancellation.ts'
+import { afterOverload, afterResponse, type Concurrency, firstConcurrency, limitOf } from './concurrency.ts'
 
 export interface LimiterRules {
   /** Maximum number of concurrent requests. The limiter starts at 4. */
@@ -36,11 +37,11 @@ type Waiter = PromiseWithResolvers<Permit>
 export class Limiter {
   readonly #rules: LimiterRules
   readonly #clock: Clock
-  readonly #concurrency: AdaptiveConcurrency
   readonly #spacingMs: number
+  readonly #queue = new FairQueue<Waiter>()
+  #concurrency: Concurrency
   #sharedCheckedMs = Number.NEGATIVE_INFINITY
   #sharedCheck: Promise<number> | undefined
-  readonly #queue = new FairQueue<Waiter>()
   #inFlight = 0
   #nextStartMs = Number.NEGATIVE_INFINITY
   #pausedUntilMs = Number.NEGATIVE_INFINITY
@@ -49,7 +50,7 @@ export class Limiter {
   constructor(rules: LimiterRules, clock: Clock) {
     this.#rules = rules
     this.#clock = clock
-    this.#concurrency = new AdaptiveConcurrency(rules.concurrency)
+    this.#concurrency = firstConcurrency(rules.concurrency)
     this.#spacingMs = 1_000 / (rules.requestsPerSecond ?? Number.POSITIVE_INFINITY)
   }
 
@@ -110,7 +111,7 @@ export class Limiter {
   }
 
   #grantPermits(): void {
-    while (this.#queue.length > 0 && this.#inFlight < this.#concurrency.limit) {
+    while (this.#queue.length > 0 && this.#inFlight < limitOf(this.#concurrency)) {
       const nowMs = this.#clock.monotonicMs()
       if (nowMs < this.#nextStartMs) return this.#wakeIn(this.#nextStartMs - nowMs)
       this.#nextStartMs = nowMs + this.#spacingMs
@@ -120,14 +121,19 @@ export class Limiter {
   }
 
   #permit(): Permit {
-    const concurrency = this.#concurrency
-    const { halvings, limit } = concurrency
-    const sinceMs = this.#clock.monotonicMs()
+    const atStart = this.#concurrency
+    const startedMs = this.#clock.monotonicMs()
     let isInFlight = true
     return {
-      succeeded: () =>
-        concurrency.succeeded(this.#inFlight >= concurrency.limit, this.#clock.monotonicMs() - sinceMs, limit),
-      overloaded: () => concurrency.overloaded(halvings),
+      succeeded: () => {
+        const now = this.#concurrency
+        // While a permit is free, no request waits, so the limit stays.
+        if (this.#inFlight < limitOf(now)) return
+        this.#concurrency = afterResponse(now, this.#clock.monotonicMs() - startedMs, atStart)
+      },
+      overloaded: () => {
+        this.#concurrency = afterOverload(this.#concurrency, atStart)
+      },
       [Symbol.dispose]: () => {
         if (!isInFlight) return
         isInFlight = false
@@ -194,7 +200,7 @@ export class FairQueue<T> {
 
   next(): T | undefined {
     const { first, behind } = this.#items
-    const isTurnOfBehind = first.length === 0 || (behind.length > 0 && this.#firstInARow >= FIRST_IN_A_ROW_MAX)
+    const isTurnOfBehind = behind.length > 0 && (first.length === 0 || this.#firstInARow >= FIRST_IN_A_ROW_MAX)
     this.#firstInARow = isTurnOfBehind || behind.length === 0 ? 0 : this.#firstInARow + 1
     return isTurnOfBehind ? behind.shift() : first.shift()
   }
@@ -205,55 +211,5 @@ export class FairQueue<T> {
       if (index >= 0) items.splice(index, 1)
       return index >= 0
     })
-  }
-}
-
-/** Slow responses never reduce the limit below this number. */
-const STEADY_LIMIT = 4
-const SLOW_RESPONSE_FACTOR = 1.5
-const EARLIER_RESPONSES_WEIGHT = 0.75
-
-/** Finds out how many concurrent requests the service can process. */
-export class AdaptiveConcurrency {
-  readonly #max: number
-  #limit: number
-  #slowGrowthFrom: number
-  halvings = 0
-  #recentMs: number | undefined
-  #usualMs = 0
-
-  constructor(max: number) {
-    this.#max = max
-    this.#slowGrowthFrom = max
-    this.#limit = Math.min(STEADY_LIMIT, max)
-  }
-
-  get limit(): number {
-    return Math.floor(this.#limit)
-  }
-
-  /** Adapts the limit to a response time. Does nothing if a permit is free, because requests then do not wait. */
-  succeeded(wasFull: boolean, ms: number, limitAtStart: number): void {
-    // A response time that was measured at a higher limit does not show how fast the service is at this limit.
-    if (!wasFull || limitAtStart > this.limit) return
-    const recentMs = EARLIER_RESPONSES_WEIGHT * (this.#recentMs ?? ms) + (1 - EARLIER_RESPONSES_WEIGHT) * ms
-    this.#recentMs = recentMs
-    this.#usualMs = this.limit <= STEADY_LIMIT ? recentMs : Math.min(this.#usualMs, recentMs)
-    if (recentMs > this.#usualMs * SLOW_RESPONSE_FACTOR) {
-      this.#recentMs = this.#usualMs
-      this.#limit = Math.max(STEADY_LIMIT, this.#limit - 1)
-      this.#slowGrowthFrom = this.#limit
-      return
-    }
-    const step = this.#limit < this.#slowGrowthFrom ? 1 : 1 / this.#limit
-    this.#limit = Math.min(this.#max, this.#limit + step)
-  }
-
-  /** If several concurrent requests fail because of an overload, only the first failure halves the limit. */
-  overloaded(halvingsAtStart: number): void {
-    if (halvingsAtStart !== this.halvings) return
-    this.halvings += 1
-    this.#limit = Math.max(1, this.#limit / 2)
-    this.#slowGrowthFrom = this.#limit
   }
 }

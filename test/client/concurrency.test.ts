@@ -2,99 +2,81 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
-  AdaptiveConcurrency,
-  FairQueue,
-  Limiter,
-  type Permit,
-  type Priority,
-  type SharedPauses,
-} from '../../src/client/limiter.ts'
+  afterOverload,
+  afterResponse,
+  type Concurrency,
+  firstConcurrency,
+  limitOf,
+} from '../../src/client/concurrency.ts'
+import { FairQueue, Limiter, type Permit, type Priority, type SharedPauses } from '../../src/client/limiter.ts'
 import { aClient, aRequest, aService, inTurn, json, QuickClock, type Reply, status } from './support.ts'
 
 const { signal } = new AbortController()
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-/** Reports as many successes as the limit allows. `ms`: the time of each response. */
-function round(concurrency: AdaptiveConcurrency, ms = 150): void {
-  const { limit } = concurrency
-  for (let left = limit; left > 0; left -= 1) concurrency.succeeded(true, ms, limit)
+/** As many good answers as the limit allows. `ms`: the time of each. */
+function round(before: Concurrency, ms = 150): Concurrency {
+  return Array.from({ length: limitOf(before) }).reduce<Concurrency>((now) => afterResponse(now, ms, before), before)
+}
+
+const rounds = (count: number, before: Concurrency): Concurrency =>
+  Array.from({ length: count }).reduce<Concurrency>((now) => round(now), before)
+
+/** The limit before each of the rounds. `msOf`: the time of an answer, by the limit. */
+function limitsSeen(count: number, before: Concurrency, msOf: (limit: number) => number = () => 150): number[] {
+  let concurrency = before
+  return Array.from({ length: count }, () => {
+    const limit = limitOf(concurrency)
+    concurrency = round(concurrency, msOf(limit))
+    return limit
+  })
 }
 
 describe('the adaptive concurrency', () => {
   it('begins with four and doubles with every round of good answers, up to the concurrency', () => {
-    const concurrency = new AdaptiveConcurrency(20)
-    const seen = [1, 2, 3, 4, 5].map(() => {
-      const { limit } = concurrency
-      round(concurrency)
-      return limit
-    })
-    expect(seen).toEqual([4, 8, 16, 20, 20])
-    expect(new AdaptiveConcurrency(1).limit).toBe(1)
+    expect(limitsSeen(5, firstConcurrency(20))).toEqual([4, 8, 16, 20, 20])
+    expect(limitOf(firstConcurrency(1))).toBe(1)
   })
 
   it('is halved by trouble, and then grows by one a round', () => {
-    const concurrency = new AdaptiveConcurrency(16)
-    for (let rounds = 0; rounds < 4; rounds += 1) round(concurrency)
-    concurrency.overloaded(concurrency.halvings)
-    const seen = [1, 2, 3, 4].map(() => {
-      const { limit } = concurrency
-      round(concurrency)
-      return limit
-    })
-    expect(seen).toEqual([8, 8, 9, 10])
+    const full = rounds(4, firstConcurrency(16))
+    expect(limitsSeen(4, afterOverload(full, full))).toEqual([8, 8, 9, 10])
   })
 
   it('is halved once by all requests that were in flight together, and again by a later one', () => {
-    const concurrency = new AdaptiveConcurrency(16)
-    for (let rounds = 0; rounds < 4; rounds += 1) round(concurrency)
-    const { halvings } = concurrency
-    for (let request = 0; request < 16; request += 1) concurrency.overloaded(halvings)
-    expect(concurrency.limit).toBe(8)
-    concurrency.overloaded(concurrency.halvings)
-    expect(concurrency.limit).toBe(4)
-  })
-
-  it('does not grow from answers while fewer than allowed were in flight', () => {
-    const concurrency = new AdaptiveConcurrency(16)
-    for (let answers = 0; answers < 100; answers += 1) concurrency.succeeded(false, 150, 4)
-    expect(concurrency.limit).toBe(4)
+    const full = rounds(4, firstConcurrency(16))
+    const halved = Array.from({ length: 16 }).reduce<Concurrency>((now) => afterOverload(now, full), full)
+    expect(limitOf(halved)).toBe(8)
+    expect(limitOf(afterOverload(halved, halved))).toBe(4)
   })
 
   it('goes back to four while answers take longer with more at once', () => {
-    const concurrency = new AdaptiveConcurrency(16)
-    const seen = Array.from({ length: 40 }, () => {
-      const { limit } = concurrency
-      round(concurrency, limit > 4 ? 150 * limit : 150)
-      return limit
-    })
+    const seen = limitsSeen(40, firstConcurrency(16), (limit) => (limit > 4 ? 150 * limit : 150))
     expect(seen.slice(0, 2)).toEqual([4, 8])
     expect(Math.max(...seen.slice(8))).toBeLessThanOrEqual(6)
     expect(Math.min(...seen.slice(2))).toBe(4)
   })
 
   it('keeps four, however slow the answers become, and grows again when they stay at the new time', () => {
-    const concurrency = new AdaptiveConcurrency(8)
-    for (let rounds = 0; rounds < 3; rounds += 1) round(concurrency)
-    expect(concurrency.limit).toBe(8)
-    const seen = Array.from({ length: 20 }, () => {
-      round(concurrency, 1_500)
-      return concurrency.limit
-    })
+    const full = rounds(3, firstConcurrency(8))
+    expect(limitOf(full)).toBe(8)
+    const seen = limitsSeen(21, full, () => 1_500)
     expect(Math.min(...seen)).toBe(4)
     expect(seen.at(-1)).toBe(8)
   })
 
   it('always stays between one and the concurrency', () => {
-    const happenings = fc.array(fc.constantFrom('good', 'slow', 'idle', 'strain', 'late strain'))
+    const happenings = fc.array(fc.constantFrom('good', 'slow', 'strain', 'late strain'))
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 64 }), happenings, (max, happened) => {
-        const concurrency = new AdaptiveConcurrency(max)
+        let concurrency = firstConcurrency(max)
         for (const what of happened) {
-          if (what === 'strain') concurrency.overloaded(concurrency.halvings)
-          else if (what === 'late strain') concurrency.overloaded(concurrency.halvings - 1)
-          else concurrency.succeeded(what !== 'idle', what === 'slow' ? 900 : 150, concurrency.limit)
-          expect(concurrency.limit).toBeGreaterThanOrEqual(1)
-          expect(concurrency.limit).toBeLessThanOrEqual(max)
+          const earlier = { ...concurrency, halvings: concurrency.halvings - 1 }
+          if (what === 'strain') concurrency = afterOverload(concurrency, concurrency)
+          else if (what === 'late strain') concurrency = afterOverload(concurrency, earlier)
+          else concurrency = afterResponse(concurrency, what === 'slow' ? 900 : 150, concurrency)
+          expect(limitOf(concurrency)).toBeGreaterThanOrEqual(1)
+          expect(limitOf(concurrency)).toBeLessThanOrEqual(max)
         }
       }),
     )
@@ -165,6 +147,18 @@ describe('the limiter', () => {
     expect(await end('overloaded')).toBe(4)
     expect(await end('succeeded')).toBe(4)
     expect(await end('succeeded')).toBe(5)
+  })
+
+  it('does not grow from answers while fewer than allowed were in flight', async () => {
+    const limiter = new Limiter({ concurrency: 16 }, new QuickClock())
+    for (let answers = 0; answers < 100; answers += 1) {
+      using permit = await limiter.acquire(signal)
+      permit.succeeded()
+    }
+    const held: Permit[] = []
+    for (let waiting = 0; waiting < 16; waiting += 1) void limiter.acquire(signal).then((permit) => held.push(permit))
+    await settled()
+    expect(held).toHaveLength(4)
   })
 
   it('lets incremental reads overtake those of a backfill', async () => {
