@@ -4,7 +4,7 @@
  */
 import { array, assert, boolean, constant, constantFrom, integer, oneof, property } from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type LastPage, searchLastPage, type PageComparison } from '../../src/plan/lastPage.ts'
+import { afterPage, beginSearch, type LastPage, nextPage, type PageComparison } from '../../src/plan/lastPage.ts'
 
 interface Service {
   readonly pages: number
@@ -16,15 +16,16 @@ interface Service {
 
 /** Looks until the search is over; gives what it found and the numbers that it looked at. */
 function search(sightOf: (number: number, looked: readonly number[]) => PageComparison, guess: number, stop?: number) {
-  const pages = searchLastPage(guess, stop)
   const looked: number[] = []
-  let step = pages.next()
-  while (step.done !== true && looked.length < 200) {
-    const number = step.value
-    step = pages.next(sightOf(number, looked))
+  let state = beginSearch(guess, stop)
+  while (looked.length < 200) {
+    const number = nextPage(state)
+    const next = afterPage(state, number, sightOf(number, looked))
     looked.push(number)
+    if (next === undefined || 'isShort' in next) return { found: next, looked }
+    state = next
   }
-  return { found: step.done === true ? step.value : undefined, looked }
+  return { found: undefined, looked }
 }
 
 const quiet =

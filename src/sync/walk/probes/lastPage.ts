@@ -1,6 +1,6 @@
 /** Finds the last page of a span that ends before `youngFrom`, if responses have no total. */
 import type { CountedPages, Slice, WalkSettings } from '../../../plan/slice.ts'
-import { searchLastPage, type PageComparison } from '../../../plan/lastPage.ts'
+import { afterPage, beginSearch, type LastPage, nextPage, type PageComparison } from '../../../plan/lastPage.ts'
 import { type Span, splitAt } from '../../../plan/spans.ts'
 import { beginningOf, spansBeyond } from '../../../plan/stampSample.ts'
 import type { Walk } from '../../../plan/walk.ts'
@@ -36,35 +36,21 @@ export async function probeLastPage({ source, slice, first }: ProbedSlice, walk:
   const { pages, settings } = source
   const pageRows = first.page.rowCount
   const { guess, stop } = pagesToProbe(slice, settings, pageRows)
-  const search = searchLastPage(guess, stop)
-  let full = first
-  let short: FetchedPage | undefined
-  let latest = first
-  let step = search.next()
-  while (step.done !== true) {
-    const number = step.value
-    if (number > pages.pagesLeft) return undefined
-    const seen = await walk.peek(number).catch(undefinedIfRefused)
+  let search = beginSearch(guess, stop)
+  let read: PagesSoFar = { first, full: first, short: undefined }
+  for (;;) {
+    const number = nextPage(search)
+    const latest = number > pages.pagesLeft ? undefined : await walk.peek(number).catch(undefinedIfRefused)
     // A refused page may exist, so the last page stays unknown.
-    if (seen === undefined) return undefined
-    latest = seen
-    const comparison = compare(seen, { first, full, short })
-    const cut = comparison === 'full' && number === stop ? partsAt({ source, slice, first }, seen) : undefined
-    if (cut !== undefined) return { parts: cut, partRows: [(number - 1) * pageRows + 1, settings.loadRowsMax + 1] }
-    if (comparison === 'full') full = seen
-    // Some services return the last page for all higher numbers, too.
-    if (comparison === 'short' || (comparison === 'again' && number < (short?.number ?? 0))) short = seen
-    step = search.next(comparison)
-  }
-  const found = step.value
-  const page = found?.isShort === true ? short : full
-  if (found === undefined || page === undefined) return undefined
-  const isComplete = found.isShort || page === latest
-  return {
-    ...found,
-    page,
-    isComplete,
-    total: (found.number - 1) * pageRows + (found.isShort ? page.page.rowCount : pageRows),
+    if (latest === undefined) return undefined
+    const comparison = compare(latest, read)
+    const parts = comparison === 'full' && number === stop ? partsAt({ source, slice, first }, latest) : undefined
+    if (parts !== undefined) return { parts, partRows: [(number - 1) * pageRows + 1, settings.loadRowsMax + 1] }
+    read = pagesAfter(read, latest, comparison)
+    const next = afterPage(search, number, comparison)
+    if (next === undefined) return undefined
+    if ('isShort' in next) return foundPage(next, read, latest)
+    search = next
   }
 }
 
@@ -104,6 +90,20 @@ interface PagesSoFar {
   readonly first: FetchedPage
   readonly full: FetchedPage
   readonly short: FetchedPage | undefined
+}
+
+function pagesAfter(read: PagesSoFar, latest: FetchedPage, comparison: PageComparison): PagesSoFar {
+  if (comparison === 'full') return { ...read, full: latest }
+  // Some services return the last page for all higher numbers, too.
+  const isEarlier = comparison === 'again' && latest.number < (read.short?.number ?? 0)
+  return comparison === 'short' || isEarlier ? { ...read, short: latest } : read
+}
+
+function foundPage(last: LastPage, { first, full, short }: PagesSoFar, latest: FetchedPage): FoundPage | undefined {
+  const page = last.isShort ? short : full
+  if (page === undefined) return undefined
+  const total = (last.number - 1) * first.page.rowCount + page.page.rowCount
+  return { ...last, page, isComplete: last.isShort || page === latest, total }
 }
 
 function compare({ page }: FetchedPage, { first, full, short }: PagesSoFar): PageComparison {
