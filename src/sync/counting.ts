@@ -22,59 +22,61 @@ const PAUSE_MS = DAY_MS
 
 /** Compares counts, and reads ranges again that differ. Returns whether counts differed. Throws MASS_DELETE_STOPPED. */
 export async function compareCounts(context: SyncContext, reading: Reading): Promise<boolean> {
-  const { warehouse, client, clock, fence } = context
-  const { declaration, config, scope, window } = reading.plan
+  const { counts } = context.warehouse
+  const { recent: keys, intake, plan } = reading
+  const { declaration: report, config, scope, window } = plan
   const { deletesEveryMs } = config
-  const isCounted = declaration.answer === 'envelope' && reading.asksCreated && Object.keys(config.filters).length === 0
-  if (!isCounted || deletesEveryMs === undefined || window.since === undefined || reading.recent === undefined)
-    return false
-  const place = { report: declaration, scope }
+  const isCounted = report.answer === 'envelope' && reading.asksCreated && Object.keys(config.filters).length === 0
+  if (!isCounted || deletesEveryMs === undefined || window.since === undefined || keys === undefined) return false
+  const place = { report, scope, fence: context.fence }
   // After a search has read the whole report, a new row without a stored range would make the next one do so again.
-  const { recent: keys, intake } = reading
-  if (intake.figures.inserted > 0 && (await warehouse.counts.hasCreations(place)))
-    await warehouse.counts.recordCreations({ ...place, fence }, { span: window, keys, readBy: reading.plan.runId })
-  const state = await warehouse.counts.lastCount(place)
-  const { acceptedDifference = 0, failures = 0, pauseReason } = state ?? {}
-  const countedAt = client.serviceNow() ?? clock.now()
-  const restMs = pauseReason === undefined ? deletesEveryMs : PAUSE_MS
-  if (state !== undefined && millisBetween(state.countedAt, countedAt) < restMs) return false
+  if (intake.figures.inserted > 0 && (await counts.hasCreations(place)))
+    await counts.recordCreations(place, { span: window, keys, readBy: plan.runId })
+  const last = await counts.lastCount(place)
+  const countedAt = context.client.serviceNow() ?? context.clock.now()
+  const restMs = last?.pauseReason === undefined ? deletesEveryMs : PAUSE_MS
+  if (last !== undefined && millisBetween(last.countedAt, countedAt) < restMs) return false
   const total = await totalNow(reading)
-  const storedRows = await warehouse.counts.heldRows(place)
-  const next = { ...place, fence, countedAt, acceptedDifference, failures: 0, pauseReason: undefined }
-  const record = (changed: Partial<CountState> = {}) => warehouse.counts.recordCount({ ...next, ...changed })
+  const storedRows = await counts.heldRows(place)
+  const { acceptedDifference = 0, failures = 0, pauseReason } = last ?? {}
+  const record = (state: CountState) => counts.recordCount({ ...place, ...state })
+  const explained = { countedAt, acceptedDifference, failures: 0, pauseReason: undefined }
   const isEqual = total === undefined || total - storedRows === acceptedDifference
   if (isEqual) {
-    if (deletesEveryMs > 0 || failures > 0 || pauseReason !== undefined) await record()
+    if (deletesEveryMs > 0 || failures > 0 || pauseReason !== undefined) await record(explained)
     return false
   }
   // If `restMs` is 0, the previous run compared counts, too. The time of a comparison with equal counts is
   // not stored, so it is computed.
-  const comparedAt = restMs === 0 ? plusMs(window.since, config.overlapMs + config.settleMs) : state?.countedAt
+  const comparedAt = restMs === 0 ? plusMs(window.since, config.overlapMs + config.settleMs) : last?.countedAt
   const comparison = { context, reading, until: (window.since - 1) as Instant, comparedAt }
   const result = await findRows(comparison, acceptedDifference).catch(async (error: unknown) => {
     // Records that comparisons are paused. Otherwise every run would read these ranges again and be stopped again.
-    if (error instanceof SyncError && error.code === 'MASS_DELETE_STOPPED') await record({ pauseReason: error.message })
+    const isStopped = error instanceof SyncError && error.code === 'MASS_DELETE_STOPPED'
+    if (isStopped) await record({ ...explained, pauseReason: error.message })
     throw error
   })
   if (result === 'recent rows') return false
-  if (result === 'rows') {
-    if (state !== undefined) await record()
-    return true
-  }
-  // A row without a creation time never gets one, so later comparisons would fail, too.
-  const failuresNow = result === UNDATED ? FAILURES_MAX : failures + 1
-  const why = `${result}: the service counts ${counted(total, 'row')}, the table has ${grouped(storedRows)}`
-  const isPaused = failuresNow >= FAILURES_MAX
-  await record({
-    acceptedDifference: total - storedRows,
-    failures: failuresNow,
-    pauseReason: isPaused ? why : undefined,
-  })
+  if (result !== 'rows') await record(unexplained(result, { ...explained, failures }, { total, storedRows }))
+  else if (last !== undefined) await record(explained)
   return true
 }
 
 const UNDATED = 'rows without a time of creation'
-type CountResult = 'recent rows' | 'rows' | 'no row explains the total' | 'totals that change' | typeof UNDATED
+type CauseUnknown = 'no row explains the total' | 'totals that change' | typeof UNDATED
+type CountResult = 'recent rows' | 'rows' | CauseUnknown
+
+function unexplained(
+  why: CauseUnknown,
+  before: CountState,
+  { total, storedRows }: { readonly total: number; readonly storedRows: number },
+): CountState {
+  // A row without a creation time never gets one, so later comparisons would fail, too.
+  const failures = why === UNDATED ? FAILURES_MAX : before.failures + 1
+  const reason = `${why}: the service counts ${counted(total, 'row')}, the table has ${grouped(storedRows)}`
+  const pauseReason = failures >= FAILURES_MAX ? reason : undefined
+  return { ...before, acceptedDifference: total - storedRows, failures, pauseReason }
+}
 
 interface Comparison {
   readonly context: SyncContext

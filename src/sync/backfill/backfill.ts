@@ -1,7 +1,6 @@
 /** Runs one backfill. It can continue after a stop, and does not change the high-water mark (product contract §7). */
 import type { ReportName } from '../../../schema/index.ts'
 import { asSyncError, type ErrorCode, errorCodes, SyncError } from '../../errors.ts'
-import type { Clock } from '../../clock.ts'
 import type { Instant } from '../../instant.ts'
 import { NO_RUN_COUNTS } from '../../plan/runCounts.ts'
 import type {
@@ -97,18 +96,24 @@ async function startOrContinue(context: SyncContext, { backfillId, report, from,
 }
 
 async function runWindows(context: SyncContext, options: BackfillOptions): Promise<void> {
-  const { backfillId, lanes } = options
-  const windows = await context.warehouse.backfills.windows(backfillId)
-  const tally = countWindows(windows, options, context.clock)
+  const { backfillId, report, lanes, onProgress } = options
+  const booked = await context.warehouse.backfills.windows(backfillId)
+  const startedMs = context.clock.monotonicMs()
+  let windows: readonly BookedWindow[] = booked
+  const record = (changed?: BookedWindow) => {
+    windows = windows.map((window) => (window.number === changed?.number ? changed : window))
+    const progress = progressOf(windows, booked, context.clock.monotonicMs() - startedMs)
+    onProgress?.({ backfillId, report, ...progress })
+  }
   const stopping = new AbortController()
   const signal = AbortSignal.any([context.signal, stopping.signal])
-  tally.report()
-  const pending = windows.filter(({ state }) => state === 'pending')
+  record()
+  const pending = booked.filter(({ state }) => state === 'pending')
   await eachConcurrently(pending, lanes, async (window) => {
     try {
-      await throwIfPaused(context, options.report)
-      const pulled = await runWindow({ ...context, signal }, options, window)
-      tally.done(window, pulled)
+      await throwIfPaused(context, report)
+      const { rows, pages } = await runWindow({ ...context, signal }, options, window)
+      record({ ...window, state: 'done', rows, pages })
     } catch (thrown) {
       const error = context.signal.aborted ? asSyncError(context.signal.reason) : asSyncError(thrown)
       if (STOPPING_ERRORS.includes(error.code)) {
@@ -116,43 +121,26 @@ async function runWindows(context: SyncContext, options: BackfillOptions): Promi
         throw error
       }
       await context.warehouse.backfills.windowFailed({ backfillId, number: window.number, error, fence: context.fence })
-      tally.failed()
+      record({ ...window, state: 'failed' })
     }
   })
 }
 
-/** Reports the windows that were read, with an estimate of how long the rest takes. */
-function countWindows(windows: BookedWindow[], { backfillId, report, onProgress }: BackfillOptions, clock: Clock) {
-  const startedMs = clock.monotonicMs()
-  const sumOf = (state: BookedWindow['state'], figure: 'rows' | 'pages' | 'plannedRequests'): number =>
-    windows.reduce((sum, window) => (window.state === state ? sum + window[figure] : sum), 0)
-  let rows = sumOf('done', 'rows')
-  let pages = sumOf('done', 'pages')
-  let done = windows.filter(({ state }) => state === 'done').length
-  let failed = 0
-  let requestsDone = 0
-  let requestsLeft = sumOf('pending', 'plannedRequests')
-  const send = () => {
-    const msEach = (clock.monotonicMs() - startedMs) / requestsDone
-    const msLeft = requestsDone === 0 ? undefined : msEach * requestsLeft
-    onProgress?.({ backfillId, report, rows, pages, windows: { done, failed, total: windows.length, msLeft } })
-  }
+/** Returns the progress, with an estimate of how long the rest takes. `before`: the windows `elapsedMs` ago. */
+function progressOf(windows: readonly BookedWindow[], before: readonly BookedWindow[], elapsedMs: number) {
+  const done = windows.filter(({ state }) => state === 'done')
+  const failed = windows.filter(({ state }) => state === 'failed')
+  const requestsOf = (some: readonly BookedWindow[]) => sumOf(some.map(({ plannedRequests }) => plannedRequests))
+  const requests = requestsOf(done) - requestsOf(before.filter(({ state }) => state === 'done'))
+  const msLeft = requests === 0 ? undefined : (elapsedMs / requests) * (requestsOf(windows) - requestsOf(done))
   return {
-    report: send,
-    done({ plannedRequests }: BookedWindow, pulled: PulledWindow): void {
-      done += 1
-      rows += pulled.rows
-      pages += pulled.pages
-      requestsDone += plannedRequests
-      requestsLeft -= plannedRequests
-      send()
-    },
-    failed(): void {
-      failed += 1
-      send()
-    },
+    rows: sumOf(done.map(({ rows }) => rows)),
+    pages: sumOf(done.map(({ pages }) => pages)),
+    windows: { done: done.length, failed: failed.length, total: windows.length, msLeft },
   }
 }
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0)
 
 async function runWindow(context: SyncContext, options: BackfillOptions, window: BookedWindow): Promise<PulledWindow> {
   for (let tried = 1; ; tried += 1) {
