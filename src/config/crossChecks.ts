@@ -88,25 +88,29 @@ function* columnProblems({ reports }: RawConfig): Generator<Finding> {
     }
 }
 
-function columnProblem(report: Declaration, column: string, rule: 'hash' | 'drop'): string | undefined {
-  const [first = '', second, ...more] = column.split('.')
-  const own = second ?? first
-  if (more.length > 0 || own !== snakeCase(own) || own === '')
-    return `must be a column, or collection.column, named as in the tables (${column.split('.').map(snakeCase).join('.')}?)`
-  if (SYSTEM_COLUMNS.some(({ name }) => name === own)) return `${own} is Tidemark's own column`
-  const table = tableOf(report)
-  const collections = table.children.map(({ name }) => name.slice(report.name.length + 2))
-  const isCollection = collections.includes(first)
-  if (second !== undefined && !isCollection)
-    return `${first} is no collection of ${report.name}: it has ${collections.join(', ') || 'none'}`
-  if (second !== undefined)
-    return second === 'id' && rule === 'drop' ? `id identifies the items of ${first}: hash it instead` : undefined
+/** Returns why the rule cannot apply to a column. `path` is `column` or `collection.column`. */
+function columnProblem(report: Declaration, path: string, rule: 'hash' | 'drop'): string | undefined {
+  const names = path.split('.')
+  const column = names.at(-1) ?? ''
+  if (names.length > 2 || column !== snakeCase(column) || column === '')
+    return `must be a column, or collection.column, named as in the tables (${names.map(snakeCase).join('.')}?)`
+  if (SYSTEM_COLUMNS.some(({ name }) => name === column)) return `${column} is Tidemark's own column`
+  if (names.length === 1) return rowColumnProblem(report, column, rule)
+  const collections = tableOf(report).children.map(({ name }) => name.slice(report.name.length + 2))
+  const [collection = ''] = names
+  if (!collections.includes(collection))
+    return `${collection} is no collection of ${report.name}: it has ${collections.join(', ') || 'none'}`
+  return column === 'id' && rule === 'drop' ? `id identifies the items of ${collection}: hash it instead` : undefined
+}
+
+function rowColumnProblem(report: Declaration, column: string, rule: 'hash' | 'drop'): string | undefined {
   if (report.key.includes(column)) return `${column} is part of the key of ${report.name}: it has to be kept`
   if (report.newerBy.includes(column) || (report.perRecord !== undefined && column === 'timestamp'))
     return `${column} decides which version is newer: it has to be kept`
-  const type = [...table.asked, ...table.fields].find(({ name }) => name === column)?.type
   if (rule === 'drop') return undefined
-  if (type === undefined)
-    return isCollection ? `${column} is a collection: drop it, or hash its columns (${column}.…)` : undefined
+  const { asked, fields, children } = tableOf(report)
+  if (children.some(({ name }) => name === `${report.name}__${column}`))
+    return `${column} is a collection: drop it, or hash its columns (${column}.…)`
+  const type = [...asked, ...fields].find(({ name }) => name === column)?.type ?? 'JSON'
   return type === 'VARCHAR' || type === 'JSON' ? undefined : `${column} is ${type} and can't be hashed: drop it`
 }

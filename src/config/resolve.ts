@@ -121,29 +121,30 @@ export type OffReason =
 export type ReportConfig = Readonly<ReturnType<typeof resolveReport>>
 
 function resolveReport(report: RegisteredReport, raw: RawConfig, onlyReports: readonly string[] | undefined) {
-  const own: RawReport = raw.reports[report.name] ?? { enabled: true }
   const { name, expand, created }: Declaration & RegisteredReport = report
+  const own: RawReport = raw.reports[name] ?? { enabled: true }
+  const setting = <Name extends keyof RawConfig['defaults']>(key: Name) => own[key] ?? raw.defaults[key]
   const offReason = offReasonOf(report, own, { currencies: raw.currencies, onlyReports })
   return {
     name,
     enabled: offReason === undefined,
     ...(offReason && { offReason }),
-    ...rhythmOf(own.every ?? raw.defaults.every),
+    ...rhythmOf(setting('every')),
     ...(own.requests_per_day !== undefined && { requestsPerDay: own.requests_per_day }),
-    timeZone: own.time_zone ?? raw.defaults.time_zone,
+    timeZone: setting('time_zone'),
     // With `never`, reports are reconciled only on command.
-    ...reconcileOf(report, own.reconcile_every ?? raw.defaults.reconcile_every),
+    ...reconcileOf(report, setting('reconcile_every')),
     /** Time between comparisons of row counts, which find deletions. 0: in each run. Undefined: never. */
-    deletesEveryMs: parseDuration(own.deletes_every ?? raw.defaults.deletes_every),
-    pageSize: own.page_size ?? raw.defaults.page_size,
-    overlapMs: parseDuration(own.overlap ?? raw.defaults.overlap) ?? 0,
-    settleMs: parseDuration(own.settle ?? raw.defaults.settle) ?? 0,
-    start: parseInstant(own.start ?? raw.defaults.start) as Instant,
+    deletesEveryMs: parseDuration(setting('deletes_every')),
+    pageSize: setting('page_size'),
+    overlapMs: parseDuration(setting('overlap')) ?? 0,
+    settleMs: parseDuration(setting('settle')) ?? 0,
+    start: parseInstant(setting('start')) as Instant,
     // The order of the flags in the file must not change requests.
     expand: Object.keys(expand).filter((flag) => own.expand?.includes(flag) ?? true) as readonly string[],
     filters: withoutEmpty(own.filters ?? {}),
     /** For a new field: `evolve` adds a column, `freeze` uses `_extra`, `reject` rejects the row. */
-    contract: own.schema_contract ?? raw.defaults.schema_contract,
+    contract: setting('schema_contract'),
     keepsHistory: own.history ?? false,
     /** `columns` maps `column` or `collection.column` to `hash`, `drop` or `keep`. */
     privacy: { columns: own.columns ?? {}, excludePayload: own.exclude_payload ?? false },
