@@ -16,13 +16,9 @@ export interface Concurrency {
   readonly usualMs: number
 }
 
-export const firstConcurrency = (max: number): Concurrency => ({
-  max,
-  limit: Math.min(STEADY_LIMIT, max),
-  slowGrowthFrom: max,
-  halvings: 0,
-  usualMs: 0,
-})
+export function firstConcurrency(max: number): Concurrency {
+  return { max, limit: Math.min(STEADY_LIMIT, max), slowGrowthFrom: max, halvings: 0, usualMs: 0 }
+}
 
 export const limitOf = ({ limit }: Concurrency): number => Math.floor(limit)
 

@@ -106,8 +106,12 @@ export class Limiter {
 
   #longPauseError(): Error | undefined {
     const waitMs = this.#pausedUntilMs - this.#clock.monotonicMs()
-    const { pauseMsMax = Number.POSITIVE_INFINITY } = this.#rules
-    return waitMs > pauseMsMax ? longPauseError(waitMs, this.#clock) : undefined
+    if (waitMs <= (this.#rules.pauseMsMax ?? Number.POSITIVE_INFINITY)) return undefined
+    const end = pauseEnd(waitMs, this.#clock)
+    return new SyncError('RATE_LIMITED', `the service asked for a pause: the next request is not before ${end}`, {
+      cure: 'Wait: runs continue by themselves after that. The owner of the service knows the reason for so long a pause.',
+      data: { retryAfterMs: waitMs },
+    })
   }
 
   #grantPermits(): void {
@@ -169,16 +173,6 @@ export class Limiter {
 
 export const pauseEnd = (waitMs: number, clock: Pick<Clock, 'now'>): string =>
   `${formatInstant(plusMs(clock.now(), waitMs)).slice(0, 19)}Z`
-
-const longPauseError = (waitMs: number, clock: Clock): SyncError =>
-  new SyncError(
-    'RATE_LIMITED',
-    `the service asked for a pause: the next request is not before ${pauseEnd(waitMs, clock)}`,
-    {
-      cure: 'Wait: runs continue by themselves after that. The owner of the service knows the reason for so long a pause.',
-      data: { retryAfterMs: waitMs },
-    },
-  )
 
 /** Requests of a backfill are `behind`: each waits until no request of an incremental run is waiting. */
 export type Priority = 'first' | 'behind'

@@ -22,19 +22,17 @@ export interface LastPageSearch {
   readonly lastPageRepeats: boolean
 }
 
+type SearchOutcome = LastPageSearch | LastPage | undefined
+
 const FIRST_LEAP = 4
 const LEAP_GROWTH = 4
 /** A range of pages is cut below its middle, because spans of few pages are more frequent. */
 const CUT_SHARE = 0.45
 
 /** Returns a search in which page 1 is full. */
-export const beginSearch = (guess = 1, stop = Infinity): LastPageSearch => ({
-  guess,
-  stop,
-  leap: guess > 1 ? 1 : FIRST_LEAP,
-  highestFull: 1,
-  lastPageRepeats: false,
-})
+export function beginSearch(guess = 1, stop = Infinity): LastPageSearch {
+  return { guess, stop, leap: guess > 1 ? 1 : FIRST_LEAP, highestFull: 1, lastPageRepeats: false }
+}
 
 /** Returns the number of the page to request next: leaps until a page is not full, then bisects. */
 export function nextPage(search: LastPageSearch): number {
@@ -51,11 +49,7 @@ export function nextPage(search: LastPageSearch): number {
 }
 
 /** Returns the search after a page was compared with page 1, or the last page. Undefined if pages contradict. */
-export function afterPage(
-  search: LastPageSearch,
-  number: number,
-  comparison: PageComparison,
-): LastPageSearch | LastPage | undefined {
+export function afterPage(search: LastPageSearch, number: number, comparison: PageComparison): SearchOutcome {
   const { short, lastPageRepeats, guess, leap } = search
   const next = { ...search, short: undefined, leap: number === guess ? leap : leap * LEAP_GROWTH }
   if (comparison === 'again') return lastPageOr({ ...next, highestPossible: short ?? number, lastPageRepeats: true })
@@ -67,7 +61,7 @@ export function afterPage(
   return number === search.highestPossible ? { number, isShort: true } : { ...next, short: number }
 }
 
-function lastPageOr(search: LastPageSearch): LastPageSearch | LastPage {
+function lastPageOr(search: LastPageSearch): SearchOutcome {
   const { highestPossible, highestFull, lastPageRepeats } = search
   const lowest = lastPageRepeats ? highestFull + 1 : highestFull
   return highestPossible === lowest ? { number: lowest, isShort: lastPageRepeats } : search

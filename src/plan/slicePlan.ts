@@ -1,9 +1,9 @@
 /** Plans how long the next slice is, from the slices before it. A bad plan only causes more requests. */
 import type { Instant } from '../instant.ts'
 import { type Density, densityAfter, plannedRows, rateOf, UNKNOWN_DENSITY } from './density.ts'
-import type { CrowdedInstant } from './slice.ts'
+import type { CrowdedInstant, CutPlan } from './slice.ts'
 import { type BoundedSpan, shorterLength, type Span } from './spans.ts'
-import { type CutHint, cutHintOf, type RowStamps } from './stampSample.ts'
+import { type CutHint, cutHintOf } from './stampSample.ts'
 
 /** A slice with less than this share of a full page has too few rows to plan the next slice from. */
 const SPARSE_SHARE = 0.1
@@ -36,17 +36,16 @@ export interface SliceHistory {
   readonly stuckInARow: number
   /** Where the last overfull slice ended. Undefined after its rows are read. */
   readonly overfullEnd?: Instant | undefined
-  /** The last `overfullEnd` at which a slice was overfull after sparse slices. */
-  readonly leapEnd?: Instant | undefined
   /** The earliest row that the last overfull slice showed. The next slice begins with this row. */
   readonly earliestStamp?: Instant | undefined
 }
 
 const NO_OVERFULL = { overfullInARow: 0, overfullTotal: undefined, stuckInARow: 0 }
-const NO_SLICES = { pagesEach: 1, density: UNKNOWN_DENSITY, sparseInARow: 0, goodLength: 0, ...NO_OVERFULL }
 
 /** Returns the history before the first slice. */
-export const firstHistory = (pageRows: number): SliceHistory => ({ ...NO_SLICES, pageRows })
+export function firstHistory(pageRows: number): SliceHistory {
+  return { pageRows, pagesEach: 1, density: UNKNOWN_DENSITY, sparseInARow: 0, goodLength: 0, ...NO_OVERFULL }
+}
 
 export const fullRows = ({ pageRows, pagesEach }: SliceHistory): number => pageRows * pagesEach
 
@@ -73,11 +72,10 @@ export function nextLength(history: SliceHistory, { since, until }: BoundedSpan,
   return overfullEnd === undefined ? grown : Math.min(grown, (overfullEnd - since) / 2)
 }
 
-/** Returns half of the way to `overfullEnd`, because most rows must be near that end; later, the whole way. */
-function lengthAfterSparse(since: Instant, { sparseInARow, overfullEnd, leapEnd }: SliceHistory): number | undefined {
+/** Returns half of the way to `overfullEnd`, because most rows must be near that end; once, the whole way. */
+function lengthAfterSparse(since: Instant, { sparseInARow, overfullEnd }: SliceHistory): number | undefined {
   if (sparseInARow === 0 || overfullEnd === undefined) return undefined
-  const isLeap = sparseInARow >= LEAP_AFTER && overfullEnd !== leapEnd
-  return isLeap ? overfullEnd - since : Math.floor((overfullEnd - since) / 2)
+  return sparseInARow === LEAP_AFTER ? overfullEnd - since : Math.floor((overfullEnd - since) / 2)
 }
 
 /** Returns the history after a slice was proven complete. */
@@ -96,22 +94,12 @@ export function afterProven(history: SliceHistory, { since, until }: Span, rows:
   return { ...next, ...NO_OVERFULL, sparseInARow: 0, goodLength: showsDensity ? length : goodLength }
 }
 
-export interface OverfullSlice {
-  readonly span: BoundedSpan
-  readonly total: number | undefined
-  readonly stamps: readonly RowStamps[] | undefined
-}
+type OverfullSlice = Pick<CutPlan, 'total' | 'stamps'> & { readonly span: BoundedSpan }
 
 /** Returns the history after a slice with too many rows, and the ends of the next slices, or a crowded instant. */
 export function afterOverfull(before: SliceHistory, slice: OverfullSlice) {
   const { since, until } = slice.span
-  const hadLeapt = before.sparseInARow >= LEAP_AFTER && until === before.overfullEnd
-  const history = {
-    ...before,
-    overfullInARow: before.overfullInARow + 1,
-    overfullEnd: until,
-    leapEnd: hadLeapt ? until : before.leapEnd,
-  }
+  const history = { ...before, overfullInARow: before.overfullInARow + 1, overfullEnd: until }
   const hint = hintOf(history, slice)
   if (hint?.crowdedAt !== undefined) return { history, ends: [], crowdedAt: hint.crowdedAt }
   const isStuck = slice.total !== undefined && slice.total > (before.overfullTotal ?? Infinity) * STUCK_SHARE

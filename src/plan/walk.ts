@@ -51,7 +51,6 @@ export class Walk {
   #withoutKey = 0
   /** Maps the text of each row without a key to the pages with this row. A page is a string of its number and keys. */
   readonly #keyless = new Map<string, Set<string>>()
-  #keylessAgain = 0
   #reachedEnd = false
   #sawEmptyPage = false
 
@@ -120,7 +119,6 @@ export class Walk {
     const place = `${pageNumber}: ${keys.map(String).toSorted().join()}`
     for (const text of keyless) {
       const places = this.#keyless.get(text) ?? new Set()
-      if (places.size > 0 && !places.has(place)) this.#keylessAgain += 1
       this.#keyless.set(text, places.add(place))
     }
   }
@@ -151,7 +149,7 @@ export class Walk {
   }
 
   hasExactly(total: number): boolean {
-    return this.#keylessAgain === 0 && this.distinct === total
+    return this.distinct === total && [...this.#keyless.values()].every((places) => places.size === 1)
   }
 
   get isLastPageFull(): boolean {
