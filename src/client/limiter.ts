@@ -135,9 +135,7 @@ export class Limiter {
         if (this.#inFlight < limitOf(now)) return
         this.#concurrency = afterResponse(now, this.#clock.monotonicMs() - startedMs, atStart)
       },
-      overloaded: () => {
-        this.#concurrency = afterOverload(this.#concurrency, atStart)
-      },
+      overloaded: () => void (this.#concurrency = afterOverload(this.#concurrency, atStart)),
       [Symbol.dispose]: () => {
         if (!isInFlight) return
         isInFlight = false

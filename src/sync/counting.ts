@@ -57,7 +57,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     throw error
   })
   if (result === 'recent rows') return false
-  if (result !== 'rows') await record(unexplained(result, { ...explained, failures }, { total, storedRows }))
+  if (result !== 'rows') await record(unexplained(result, { ...explained, failures }, { total, stored: storedRows }))
   else if (last !== undefined) await record(explained)
   return true
 }
@@ -66,16 +66,12 @@ const UNDATED = 'rows without a time of creation'
 type CauseUnknown = 'no row explains the total' | 'totals that change' | typeof UNDATED
 type CountResult = 'recent rows' | 'rows' | CauseUnknown
 
-function unexplained(
-  why: CauseUnknown,
-  before: CountState,
-  { total, storedRows }: { readonly total: number; readonly storedRows: number },
-): CountState {
+function unexplained(why: CauseUnknown, before: CountState, rows: Record<'total' | 'stored', number>): CountState {
   // A row without a creation time never gets one, so later comparisons would fail, too.
   const failures = why === UNDATED ? FAILURES_MAX : before.failures + 1
-  const reason = `${why}: the service counts ${counted(total, 'row')}, the table has ${grouped(storedRows)}`
+  const reason = `${why}: the service counts ${counted(rows.total, 'row')}, the table has ${grouped(rows.stored)}`
   const pauseReason = failures >= FAILURES_MAX ? reason : undefined
-  return { ...before, acceptedDifference: total - storedRows, failures, pauseReason }
+  return { ...before, acceptedDifference: rows.total - rows.stored, failures, pauseReason }
 }
 
 interface Comparison {
