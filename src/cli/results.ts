@@ -27,10 +27,9 @@ export function tablePrinter(out: Output, rowsMax: number): ResultPrinter {
     },
     end: (columns, warrants = []) => {
       const shown = rows.slice(0, rowsMax)
-      const rightward = columns.map((_, index) => shown.some((row) => isNumber(row[index])))
       const isPlan = columns[0] === 'explain_key'
       const drawn = table(
-        columns.map((head, index) => ({ head, align: rightward[index] === true ? 'right' : 'left' })),
+        columns.map((head, index) => ({ head, align: shown.some((row) => isNumber(row[index])) ? 'right' : 'left' })),
         shown.map((row) => row.map((cell) => (isPlan ? (cell?.text ?? '') : shownText(cell)))),
         isPlan ? undefined : widthOf(out),
       )

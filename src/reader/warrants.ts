@@ -1,7 +1,7 @@
 /** Reads warrants: for each report that a statement reads, how complete its rows are. */
 import { z } from 'zod'
 import { counted, wholeSeconds } from '../words.ts'
-import { DELETES_VISIBLE, isConfigured, JOIN_FIGURES } from '../warehouse/books/bookFigures.ts'
+import { DELETES_VISIBLE, isConfigured, JOIN_FIGURES, joinPerReport } from '../warehouse/books/bookFigures.ts'
 import { iso, type Sql } from '../warehouse/database/sql.ts'
 
 export const Warrant = z.object({
@@ -29,10 +29,7 @@ const WARRANTS = `
     coalesce(s.paused_reason, s.off_reason) AS not_running_because
   FROM tidemark.report_states s
   ${JOIN_FIGURES}
-  LEFT JOIN (
-    SELECT c.report, count(*) - count(DISTINCT c.scope) AS gaps
-    FROM tidemark.covered c JOIN tidemark.report_states s USING (report) WHERE ${isConfigured('c.scope')} GROUP BY c.report
-  ) g USING (report)
+  ${joinPerReport('g', 'count(*) - count(DISTINCT scope) AS gaps', `covered c JOIN tidemark.report_states s USING (report) WHERE ${isConfigured('c.scope')}`)}
   WHERE list_contains(${READ_REPORTS}, s.report) ORDER BY s.report`
 
 export const warrantsOf = (sql: Pick<Sql, 'rows'>, statement: string): Promise<Warrant[]> =>

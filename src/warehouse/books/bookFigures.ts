@@ -13,6 +13,9 @@ export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR lis
 /** SQL that is true for a mark `m` up to which all rows were read, unlike other kinds of marks. */
 export const IS_WINDOW_MARK = `m.mark IN (${WINDOW_MARKS.map(text).join(', ')})`
 
+export const joinPerReport = (alias: string, columns: string, from: string): string =>
+  `LEFT JOIN (SELECT report, ${columns} FROM tidemark.${from} GROUP BY report) ${alias} USING (report)`
+
 /**
  * SQL that joins counts of rejected rows as `j`, counts of misfits as `v`, and marks as `m`. A report's mark is the oldest
  * mark of its currencies (NULL if one is unread), or its newest audit mark.
@@ -23,17 +26,12 @@ export const JOIN_FIGURES = `
       WHEN count(*) >= coalesce(any_value(len(s.scopes)), 0) THEN min(m.value) END AS mark
     FROM tidemark.marks m JOIN tidemark.report_states s USING (report)
     WHERE ${IS_WINDOW_MARK} AND ${isConfigured('m.scope')} GROUP BY m.report) m USING (report)
-  LEFT JOIN (
-    SELECT report, count(*) FILTER (dismissed_at IS NULL) AS rejected, count(dismissed_at) AS dismissed
-    FROM tidemark.rejected_rows GROUP BY report) j USING (report)
-  LEFT JOIN (SELECT report, count(*) AS misfits FROM tidemark.misfits GROUP BY report) v USING (report)`
+  ${joinPerReport('j', 'count(*) FILTER (dismissed_at IS NULL) AS rejected, count(dismissed_at) AS dismissed', 'rejected_rows')}
+  ${joinPerReport('v', 'count(*) AS misfits', 'misfits')}`
 
 /** SQL: how deletions of the report `s` show. Events of the summary shape have no deletion flag. */
 export const DELETES_VISIBLE = `CASE WHEN (SELECT arg_max(unflagged, load_id) FROM tidemark.loads d WHERE d.rows > 0 AND d.report = s.report) > 0
     THEN 'diff' ELSE s.deletes END AS deletes_visible`
-
-export const joinPerReport = (alias: string, columns: string, from: string): string =>
-  `LEFT JOIN (SELECT report, ${columns} FROM tidemark.${from} GROUP BY report) ${alias} USING (report)`
 
 export const joinLateRows = (alias: string, hours: number): string =>
   joinPerReport(

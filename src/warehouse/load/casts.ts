@@ -114,9 +114,8 @@ export const unmarkedJson = (value: string, numberPrefix: string): string =>
   `regexp_replace((${value})::VARCHAR, ${text(`"${numberPrefix}(-?[0-9.eE+-]+)"`)}, '\\1', 'g')`
 
 /** Returns SQL that reads a member with all digits of its numbers. DuckDB's `->` would lose digits. */
-export function memberOf(json: string, member: string, numberPrefix: string): string {
-  return unmarkedJson(`${markedJson(json, numberPrefix)} -> ${pointer(member)}`, numberPrefix)
-}
+export const memberOf = (json: string, member: string, numberPrefix: string): string =>
+  unmarkedJson(`${markedJson(json, numberPrefix)} -> ${pointer(member)}`, numberPrefix)
 
 /** Returns SQL that marks each number in JSON, to keep all its digits. */
 export function markedJson(json: string, numberPrefix: string): string {

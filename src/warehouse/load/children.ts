@@ -74,14 +74,13 @@ function childItemsSql(group: Group): string {
   const [longest] = fields.toSorted((one, other) => other.length - one.length)
   const sent = group.flatMap(({ items }) => items ?? [])
   const places = group.flatMap(({ items }, n) => (items === undefined ? [] : [n]))
-  const key = names(table.key)
   return `
     SELECT s.sid, ${names(table.key, 's')}, s.observed_at, i.*, ${id} AS id_sent,
       coalesce(id_sent, i.position::VARCHAR) AS child_key, hash(i.sent, i.position) AS row_hash,
       ${deleted} AS deleted, s.observed_at AS deleted_seen_at
     FROM (SELECT *, ([${places.join(', ')}]::INTEGER[])[file_index::BIGINT + 1] AS n FROM ${itemsSql(sent, longest)}) i
     JOIN (
-      SELECT rowid AS sid, ${key}, "~ordinal" AS ordinal, "~observed_at" AS observed_at
+      SELECT rowid AS sid, ${names(table.key)}, "~ordinal" AS ordinal, "~observed_at" AS observed_at
       FROM staged WHERE rowid IN (SELECT sid FROM written_rows)) s ON s.ordinal = i.ordinal`
 }
 

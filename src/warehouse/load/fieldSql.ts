@@ -105,8 +105,7 @@ export class FieldSql {
   /** Returns SQL that is true if the row contains the collection, otherwise NULL. */
   collection(field: CatalogField): string {
     const raw = rawSql(field)
-    const isOdd = has(field.kinds, SCALARS)
-    const odd = isOdd ? ` AND (${raw} IS NULL OR ${isNestedSql(raw)})` : ''
+    const odd = has(field.kinds, SCALARS) ? ` AND (${raw} IS NULL OR ${isNestedSql(raw)})` : ''
     return `nullif(${this.carried([field], 'r."$"')}${odd}, false)`
   }
 

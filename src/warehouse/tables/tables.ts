@@ -113,11 +113,9 @@ const addColumnSql = (target: string, { name: column, type, field }: DiscoveredC
 
 export async function retype(sql: Sql, place: Conversion, columns: readonly DiscoveredColumn[]): Promise<void> {
   if (columns.length === 0) return
-  const stored = (await discoveredColumns(sql)).get(place.table) ?? []
-  const typeOf = new Map(stored.map(({ field, type }) => [field, type]))
-  const changes = columns.map((column) => {
-    return { change: 'retyped' as const, column, from: typeOf.get(column.field) ?? column.type }
-  })
+  const stored = (await discoveredColumns(sql)).get(place.table)
+  const typeOf = ({ field, type }: DiscoveredColumn) => stored?.find((each) => each.field === field)?.type ?? type
+  const changes = columns.map((column) => ({ change: 'retyped' as const, column, from: typeOf(column) }))
   const last = await onlyRow<{ id: number }>(sql, 'SELECT coalesce(max(load_id), 0) AS id FROM tidemark.loads')
   await applyChanges(sql, place, changes)
   await recordChanges(sql, { ...place, loadId: last.id }, changes)
