@@ -200,8 +200,8 @@ as the books.`,
     summary: 'end with 0 when a worker lives on this machine, else with 1',
     examples: `  $ tidemark health; [ $? = 1 ] && systemctl restart tidemark
 
-It checks whether a worker of this warehouse, with any role, is alive on this machine. It ends with 2 if the settings were
-edited and are wrong: a restarted worker would end. Whether the reports are well is shown by "tidemark status".`,
+It checks whether a worker of this warehouse, with any role, is alive on this machine, and ends with 2 if the settings
+are wrong: a restarted worker would end. Whether the reports are well is shown by "tidemark status".`,
     action: async () => (await import('./actions/worker.ts')).health,
   },
   {
