@@ -68,10 +68,11 @@ function failingConditions({ report, kind, times, code, message, cure }: Failure
 const RUN_INTERVALS_BEHIND_MAX = 2
 
 /** Reports a mark that is too old. Skips audit reports, because their mark moves only when records change. */
-function lagCondition({ report, mark, isPaused }: BookFigures, state: WatchedState, rules: Rules): Condition[] {
+function lagCondition(figures: BookFigures, state: WatchedState, rules: Rules): Condition[] {
+  const { report, mark, isPaused, plannedMs = 0 } = figures
   const { everyMs, settleMs } = state.reports[report]
   if (mark === undefined || isPaused || everyMs === undefined || reportOf(report).perRecord !== undefined) return []
-  const limitMs = Math.max(rules.lagMs, RUN_INTERVALS_BEHIND_MAX * everyMs + settleMs)
+  const limitMs = Math.max(rules.lagMs, RUN_INTERVALS_BEHIND_MAX * Math.max(everyMs, plannedMs) + settleMs)
   const lagMs = state.nowMs - toMillis(mark)
   if (lagMs <= limitMs) return []
   const [lag, allowed] = [Math.floor(lagMs / MINUTE_MS), Math.round(limitMs / MINUTE_MS)]

@@ -1,5 +1,5 @@
 /** The schedule of runs in BullMQ. */
-import { getNextMillis, type Queue } from 'bullmq'
+import { getNextMillis, type JobSchedulerJson, type Queue } from 'bullmq'
 import { isDeepStrictEqual } from 'node:util'
 import { type ReportName, reportNames } from '../../schema/index.ts'
 import type { Config, ReportConfig, Rhythm } from '../../src/config/config.ts'
@@ -95,11 +95,7 @@ function waitsTooLong(repeat: Scheduler['repeat'], next: number | undefined, now
   return next !== undefined && next > latest + CLOCKS_APART_MS_MAX
 }
 
-type StoredScheduler =
-  | { every?: number; offset?: number; pattern?: string; tz?: string; template?: { data?: Tick } }
-  | undefined
-
-function isSame({ repeat, tick }: Omit<Scheduler, 'id'>, stored: StoredScheduler): boolean {
+function isSame({ repeat, tick }: Omit<Scheduler, 'id'>, stored: JobSchedulerJson<Tick> | undefined): boolean {
   if (stored === undefined || !isDeepStrictEqual(stored.template?.data, tick)) return false
   if ('pattern' in repeat) return stored.pattern === repeat.pattern && (stored.tz ?? 'UTC') === repeat.tz
   return stored.every === repeat.every && (stored.offset ?? 0) === repeat.offset

@@ -38,9 +38,8 @@ const plainOutcome = (report: string, state: string): Outcome => {
 }
 
 function runOutcome({ report, state, figures, error }: RunOutcome): Outcome {
-  if (error !== undefined) {
+  if (error !== undefined)
     return { report, state, text: `${report}: ${state}: ${error.message}`, error: problemOf(error) }
-  }
   const text = [`${report}: ${state}`, counted(figures.rows, 'row'), ...notableFigures(figures)].join(', ')
   return { report, state, text, error: null }
 }
@@ -67,7 +66,4 @@ export function toRunningRun({ runId, report, kind, startedAt, progress }: Activ
   }
 }
 
-const windowsOf = ({ msLeft, ...windows }: NonNullable<Progress['windows']>) => ({
-  ...windows,
-  ms_left: msLeft ?? null,
-})
+const windowsOf = ({ msLeft = null, ...windows }: NonNullable<Progress['windows']>) => ({ ...windows, ms_left: msLeft })

@@ -13,10 +13,7 @@ export interface WorkerConnection extends AsyncDisposable {
 /** Connects to the worker that owns the warehouse. Returns undefined if there is none. */
 export async function findWorker(config: Config, clock: Clock): Promise<WorkerConnection | undefined> {
   const path = socketPathOf(config.warehouse)
-  if (await answersAt(path)) {
-    const send: Send = (request, caller) => askSocket({ path, clock }, request, caller)
-    return connectionOver(send, () => Promise.resolve())
-  }
+  if (await answersAt(path)) return connectionOver((request, caller) => askSocket({ path, clock }, request, caller))
   return config.queue === 'embedded' ? undefined : findThroughQueue(config, clock)
 }
 
@@ -36,7 +33,7 @@ async function findThroughQueue({ queue }: Config, clock: Clock): Promise<Worker
 
 type Send = (request: OperationRequest, caller: Caller) => Promise<Reply>
 
-const connectionOver = (send: Send, close: () => Promise<void>): WorkerConnection => ({
+const connectionOver = (send: Send, close = () => Promise.resolve()): WorkerConnection => ({
   ask: async <R extends OperationRequest>(request: R, caller: Caller) => {
     const reply = await send(request, caller)
     if ('error' in reply) throw errorFrom(reply.error)

@@ -80,7 +80,6 @@ const pause: Operation<'pause'> = async (engine, { reports }) => {
 const resume: Operation<'resume'> = async (engine, { reports: named, onlyRefused = false }) => {
   const { warehouse, client } = engine.context
   const resumed = await warehouse.resume(named, { onlyRefused })
-  if (resumed.length === 0) return { resumed: [] }
   for (const report of resumed) await client.resume(report)
   await engine.restart?.(resumed)
   return { resumed: [...resumed] }

@@ -22,6 +22,9 @@ type Limited = { readonly requestsPerDay?: number | undefined }
 type ReportSettings = Limited & { readonly enabled: boolean; readonly everyMs?: number }
 export type BudgetSettings = Limited & { readonly reports: Readonly<Record<ReportName, ReportSettings>> }
 
+export const hasBudget = ({ requestsPerDay, reports }: BudgetSettings): boolean =>
+  [{ requestsPerDay }, ...Object.values(reports)].some((each) => each.requestsPerDay !== undefined)
+
 type ReportBudget = ReturnType<typeof budgetOf>[number]
 
 /** Reserves 10 to 50 % of the budget for other work, such as backfills. */

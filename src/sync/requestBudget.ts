@@ -1,6 +1,6 @@
 /** Decides whether scheduled work may begin without exceeding the request budget. */
 import type { ReportName } from '../../schema/index.ts'
-import { budgetOf, hasRoom, isDue } from '../plan/requestBudget.ts'
+import { budgetOf, hasBudget, hasRoom, isDue } from '../plan/requestBudget.ts'
 import type { SyncContext } from './context.ts'
 
 /** Returns false if a tick of the report must be skipped, or if a window of a backfill must wait. */
@@ -9,8 +9,7 @@ export async function mayBegin(
   report: ReportName,
   work: 'tick' | 'window',
 ): Promise<boolean> {
-  const limits = [settings, ...Object.values(settings.reports)].map(({ requestsPerDay }) => requestsPerDay)
-  if (limits.every((limit) => limit === undefined)) return true
+  if (!hasBudget(settings)) return true
   const serviceNow = client.serviceNow() ?? clock.now()
   await warehouse.recordRequests(client.takeRequests(), serviceNow)
   const plan = budgetOf(await warehouse.books.requestUse(serviceNow), settings)

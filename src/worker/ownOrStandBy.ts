@@ -159,7 +159,7 @@ async function openNotifier(wiring: OwnerWiring, { runs, warehouse }: { runs: Ru
     ...wiring,
     runs,
     book: await openNoticeBook(config.warehouse),
-    books: () => bookFigures(warehouse),
+    books: () => bookFigures(warehouse, config),
     readNewData: (since) => readNewData(config, warehouse, since),
     requestDelivery: (receiver) => queues.addDelivery(receiver),
     onMessage: (event, outcome) => metrics.meters.notices.inc({ event, outcome }),

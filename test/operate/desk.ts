@@ -69,7 +69,7 @@ export async function aDesk({ takes = 'notices', receivers, ...options }: DeskOp
       runs,
       clock,
       log: written,
-      books: () => bookFigures(tide.warehouse),
+      books: () => bookFigures(tide.warehouse, config),
       readNewData: (since) => readNewData(config, tide.warehouse, since),
       onMessage: (event, outcome) => counted.push(`${event} ${outcome}`),
       requestDelivery: async (name) => queue?.request(name),

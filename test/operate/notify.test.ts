@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import { noticesFileOf } from '../../jobs/notify/memory.ts'
 import { systemClock } from '../../src/clock.ts'
-import { HOUR_MS, minusMs } from '../../src/instant.ts'
+import { HOUR_MS, minusMs, plusMs } from '../../src/instant.ts'
 import { reconcileReport } from '../../src/sync/reconcile.ts'
 import { SyncError } from '../../src/errors.ts'
 import { aWorkshop, stop, until as untilWorker } from '../jobs/support.ts'
@@ -201,6 +201,24 @@ describe('a notice', () => {
     await until(() => receiver.taken().length > 1, 'it is over')
     await end()
     expect(receiver.taken()).toEqual(['lag.exceeded firing events', 'lag.exceeded resolved events'])
+  })
+
+  it('is not sent about the lag of a report that the budget lets run so rarely', async () => {
+    const { tide, receiver, start, run } = await aDesk()
+    await run('events')
+    await tide.warehouse.recordRequests(
+      Array.from({ length: 10 }, () => ({ report: 'events' as const, kind: 'incremental' })),
+      systemClock.now(),
+    )
+    const later = { ...systemClock, now: () => plusMs(systemClock.now(), 2 * HOUR_MS) }
+    const end = await start(later, { ...tide.config, requestsPerDay: 10 })
+    await manyLooks()
+    await end()
+    expect(receiver.taken()).toEqual([])
+    const endWithout = await start(later)
+    await until(() => receiver.taken().length > 0, 'without the budget it is late')
+    await endWithout()
+    expect(receiver.taken()).toEqual(['lag.exceeded firing events'])
   })
 
   it('is tried again with the same body until it is accepted, and is not sent again after a restart', {

@@ -1,7 +1,9 @@
 /** Reads how far each report was read, and its counts, for metrics, notices and `tidemark.freshness`. */
 import { isKnown, type ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
+import { type BudgetSettings, budgetOf, hasBudget } from '../../plan/requestBudget.ts'
 import { WINDOW_MARKS } from '../../plan/marks.ts'
+import { requestUse } from './requests.ts'
 import { type Sql, type WithNulls, withoutNulls, text } from '../database/sql.ts'
 
 /** The advice to raise `overlap` is based on the rows that were late in this many days. */
@@ -54,6 +56,8 @@ export interface BookFigures {
   readonly largestLatenessMs: number | undefined
   /** The message of MASS_DELETE_STOPPED, if deletions were stopped. */
   readonly brakeMessage: string | undefined
+  /** The time between two runs that keeps the budget of requests. Undefined if the report runs as configured. */
+  readonly plannedMs: number | undefined
 }
 
 const LATE_NOTICE_HOURS = 24
@@ -68,6 +72,10 @@ const FIGURES = `
   ${joinLateRows('w', LATE_NOTICE_HOURS)}
   ${joinPerReport('k', 'max(stopped) AS message', 'countings WHERE failures = 0')}`
 
-export async function bookFigures(database: Pick<Sql, 'rows'>): Promise<BookFigures[]> {
-  return (await database.rows<WithNulls<BookFigures>>(FIGURES)).map(withoutNulls<BookFigures>).filter(isKnown)
+export async function bookFigures(database: Pick<Sql, 'rows'>, settings?: BudgetSettings): Promise<BookFigures[]> {
+  const rows = await database.rows<WithNulls<BookFigures>>(FIGURES)
+  const plan = settings && hasBudget(settings) ? budgetOf(await requestUse(database), settings) : []
+  const plannedMs = new Map(plan.map((each) => [each.report, each.plannedMs ?? undefined]))
+  const figures = rows.map(withoutNulls<BookFigures>).filter(isKnown)
+  return figures.map((each) => ({ ...each, plannedMs: plannedMs.get(each.report) }))
 }
