@@ -66,4 +66,7 @@ export function toRunningRun({ runId, report, kind, startedAt, progress }: Activ
   }
 }
 
-const windowsOf = ({ msLeft = null, ...windows }: NonNullable<Progress['windows']>) => ({ ...windows, ms_left: msLeft })
+const windowsOf = ({ msLeft, ...windows }: NonNullable<Progress['windows']>) => ({
+  ...windows,
+  ms_left: msLeft ?? null,
+})
