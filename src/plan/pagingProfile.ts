@@ -43,12 +43,8 @@ export const withLastPage = (profile: PagingProfile, rows: number): PagingProfil
   longestPageRows: Math.max(profile.longestPageRows, rows),
 })
 
-export const withLoweredClamp = (profile: PagingProfile, rows: number): PagingProfile => ({
-  ...profile,
-  fullPageRows: rows,
-  longestPageRows: rows,
-  longestProvenPageRows: Math.min(profile.longestProvenPageRows, rows),
-})
+export const withLoweredClamp = (profile: PagingProfile, rows: number): PagingProfile =>
+  withFullPage({ ...profile, fullPageRows: rows, longestPageRows: rows }, rows)
 
 export const withProvenPage = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
@@ -101,7 +97,7 @@ export function completenessOfPage1(
   checks: boolean,
 ): Page1Completeness {
   if (mayBeUnpaged(profile, rows, rowsAsked)) return 'if unpaged'
-  if (!isSurelyLastPage(profile, rows, rowsAsked)) return 'unknown'
+  if (!isSurelyLastPage(profile, rowsSent, rowsAsked)) return 'unknown'
   const mayBeClamped = rowsSent >= rowsAsked * CLAMP_SHARE_MIN && rowsSent >= profile.longestPageRowsOfRun
   return checks && mayBeClamped ? 'unless clamped' : 'certain'
 }

@@ -26,8 +26,10 @@ export const canBeCut = (state: SliceState): boolean =>
   mayCut(state) && state.slice.crowdedInstant === undefined && canSplit(state.slice.span)
 
 export const hasMorePages = (state: SliceState): boolean => {
-  const { firstPageRows, totalCount = 0 } = state.walk
-  return mayCut(state) && state.slice.span !== undefined && firstPageRows > 0 && totalCount > firstPageRows
+  // A total may count a row twice that page 1 has twice: then page 1 may have all rows.
+  const { firstPageRows, firstPageRowsSent: sent, totalCount = 0 } = state.walk
+  const hasMore = totalCount > firstPageRows && totalCount !== sent
+  return mayCut(state) && state.slice.span !== undefined && firstPageRows > 0 && hasMore
 }
 
 /** Splits a span at `youngFrom`, unless the old part probably fits on a page. */
@@ -140,10 +142,10 @@ export const mayHavePageZero = (state: SliceState): boolean => {
   return isUnread && isEnd(state) && previous?.distinct === walk.distinct && walk.leastTotal > walk.distinct
 }
 
-/** Returns whether two walks found the same rows, and every response has a total above their number. */
+/** Returns whether two walks found the same rows, and every response has a total above their number, however counted. */
 export const agreesBelowTotals = (state: SliceState): boolean => {
   const { walk } = state
-  return isEnd(state) && walksAgree(state) && walk.leastTotal > walk.distinct
+  return isEnd(state) && walksAgree(state) && walk.leastTotal > walk.distinct && walk.totalCount !== walk.rowsSent
 }
 
 const walksAgree = ({ profile, walk, previous, probes }: SliceState): boolean =>

@@ -1,5 +1,5 @@
 /** Chooses where to cut a span, from the times of the rows in a response. A bad choice only causes more requests. */
-import type { Instant } from '../instant.ts'
+import { type Instant, MICROS_PER_MS, MICROS_PER_SECOND } from '../instant.ts'
 import { type BoundedSpan, canSplit, type Span, splitAt } from './spans.ts'
 
 /** A row's modification times, in the order of the report's `newerBy` fields. A missing time is undefined. */
@@ -32,10 +32,10 @@ const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
 /** The share for unsorted rows. It is low, because a page shows little of how a span's rows are distributed. */
 const UNSORTED_SHARE = 0.04
 
-/** Returns where to cut the span. Undefined if less than half of the rows have a modification time in the span. */
+/** Returns where to cut the span. Undefined if rows have no modification time in the span, nor shortly before it. */
 export function cutHintOf(rows: readonly RowStamps[], context: CutHintContext): CutHint | undefined {
   const entries = rows.flatMap((stamps) => rangeOf(timesIn(context, stamps))?.earliest ?? [])
-  if (entries.length < rows.length / 2 || entries.length < 2) return undefined
+  if (entries.length < rows.length / 2 || entries.length < 2) return hintOfRoundedBound(rows, context)
   const order = orderOf(rows)
   const sorted = entries.toSorted((a, b) => a - b)
   const crowdedAt = crowdedInstantOf(sorted)
@@ -50,6 +50,18 @@ export function cutHintOf(rows: readonly RowStamps[], context: CutHintContext): 
   if (order !== 'exact' || sorted.length <= 1.5 * context.pageRows) return { cuts: [first], earliestStamp }
   const later = sorted.filter((at) => at > first)
   return { cuts: [first, cutAfter(later, context.pageRows - 2)], earliestStamp }
+}
+
+/** Services may cut the bounds of a request to one of these units (µs). */
+const UNITS = [MICROS_PER_MS, MICROS_PER_SECOND, 60 * MICROS_PER_SECOND] as const
+
+/** If the service cuts `since` to an earlier time that many rows have, the rest of its millisecond or second is crowded. */
+function hintOfRoundedBound(rows: readonly RowStamps[], { since }: CutHintContext): CutHint | undefined {
+  const before = rangeOf(rows.flat().filter((at) => at !== undefined && at < since) as Instant[])
+  const begin = (unit: number) => Math.floor(since / unit) * unit
+  const unit = UNITS.find((each) => before !== undefined && begin(each) <= before.latest)
+  if (unit === undefined) return undefined
+  return { cuts: [], crowdedAt: (begin(unit) + unit - 1) as Instant, earliestStamp: since }
 }
 
 const timesIn = ({ since, until }: Span, stamps: RowStamps): readonly Instant[] =>

@@ -27,8 +27,9 @@ export class Walk {
   readonly keys = new KeySet()
   readonly rowsAsked: number
   pages = 0
-  /** A row that appears twice on the same page counts once. */
+  /** A row that appears twice on the same page counts once, but twice in `rowsSent`. */
   rows = 0
+  rowsSent = 0
   /** Number of rows that were already on another page: rows have moved, or whole pages repeat. */
   repeats = 0
   /** Rows of the latest page that were on no earlier page. */
@@ -107,6 +108,7 @@ export class Walk {
     this.pages += 1
     this.longestPageRows = Math.max(this.longestPageRows, page.rowCount)
     this.rows += rowCount
+    this.rowsSent += page.rowCount
     this.repeats += page.keys.length - twice - fresh
     this.#withoutKey += withoutKey
     this.#sawKeyless(page)

@@ -11,8 +11,12 @@ import { RowLines } from './rowLines.ts'
 import { textKind } from './textKind.ts'
 import { PAGES, type PageNames } from '../../schema/report.ts'
 
-/** A row's key: a number for an integer of up to 15 digits, otherwise JSON text. */
+/** A row's key: a number for an integer of up to 15 digits, also if it was sent as text, otherwise JSON text. */
 export type RowKey = number | string
+
+/** Returns the key as its column contains it. */
+export const keyText = (key: RowKey): string =>
+  typeof key === 'string' && key.startsWith('"') ? (JSON.parse(key) as string) : String(key)
 
 export interface ScanPlan {
   readonly answer: 'envelope' | 'array'
@@ -94,6 +98,8 @@ function slicesOf(bytes: Buffer, plan: ScanPlan): Generator<void, ScannedPage> {
   return new PageScan(isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8')), plan).run()
 }
 
+/** The same row may be sent with a number as its key once, and with the number as text another time. */
+const keyIn = (json: string): RowKey => (/^"(?:0|-?[1-9]\d{0,14})"$/.test(json) ? Number(json.slice(1, -1)) : json)
 const keyOf = (values: readonly RowKey[]): RowKey =>
   values.length === 1 ? (values[0] as RowKey) : JSON.stringify(values)
 /** Bytes that are scanned without a pause, in two to five milliseconds. Other work of the process runs in between. */
@@ -286,7 +292,7 @@ class PageScan {
     if (json.kind !== Kind.null && (keyValues === undefined ? field.name === CHILD_ID_FIELD : this.#isKey(field))) {
       const whole = Number.isNaN(json.whole) || !has(json.kind, Kind.integer) ? undefined : json.whole
       if (keyValues === undefined) this.#itemId = whole
-      else keyValues.push(whole ?? this.#bytes.toString('utf8', at, end))
+      else keyValues.push(whole ?? keyIn(this.#bytes.toString('utf8', at, end)))
     }
     return end
   }

@@ -3,9 +3,9 @@ import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { SyncError } from '../errors.ts'
 import { type Instant, parseInstant } from '../instant.ts'
-import type { KeySet } from '../plan/keySet.ts'
 import type { Span } from '../plan/spans.ts'
 import { NO_PREVIOUS_RUN, floorToSecond, nextWindow } from '../plan/window.ts'
+import { keyText } from '../staging/scanPage.ts'
 import type { OpenReconcile, ReconcileResult } from '../warehouse/load/reconcile.ts'
 import { scopesOf, type SyncContext, withFence } from './context.ts'
 import { readNewest, readSpans } from './allRows.ts'
@@ -29,7 +29,11 @@ export interface ReconcileOptions {
 /** Compares all rows of a report with the service. Throws USAGE_INVALID, MASS_DELETE_STOPPED, or any error of a run. */
 export async function reconcileReport(given: SyncContext, report: ReportName, options: ReconcileOptions) {
   const declaration = reportOf(report)
-  if (declaration.perRecord !== undefined) throw notReconcilable(report)
+  if (declaration.perRecord !== undefined)
+    throw new SyncError('USAGE_INVALID', `${report} is not reconciled: its entries never change`, {
+      cure: 'Name a report with rows of its own, such as events or enquiries.',
+      report,
+    })
   const before = await (options.before?.() ?? syncReport(withoutCounting(given, report), report, options.runId))
   const context = await withFence(given, { report, kind: 'reconcile', holder: options.runId })
   const scopes = scopesOf(context.settings, declaration)
@@ -86,10 +90,11 @@ async function keysBeforeStart({ warehouse }: SyncContext, { plan, source }: Rea
   const { declaration, scope, config } = plan
   const absent = declaration.window.required ? await warehouse.books.absentKeys(declaration.name, scope) : []
   if (absent.length === 0) return []
-  const keysOnly = { ...source, question: { ...source.question, expand: [] }, rows: undefined }
-  const found: KeySet[] = []
-  for await (const { keys } of provenSlices(keysOnly, [{ since: EARLIEST, until: config.start }])) found.push(keys)
-  return absent.filter((key) => found.some((keys) => keys.has(Number(key))))
+  // With `expand`, as all other requests of this reading: without it, the service may send more rows in a page.
+  const slices = provenSlices({ ...source, rows: undefined }, [{ since: EARLIEST, until: config.start }])
+  const found = new Set<string>()
+  for await (const { keys } of slices) for (const key of keys) found.add(keyText(key))
+  return absent.filter((key) => found.has(key))
 }
 
 async function readAll(context: SyncContext, reading: Reading, open: OpenReconcile): Promise<void> {
@@ -120,13 +125,6 @@ function withoutCounting(context: SyncContext, report: ReportName): SyncContext 
   const { settings } = context
   const config = { ...settings.reports[report], deletesEveryMs: undefined }
   return { ...context, settings: { ...settings, reports: { ...settings.reports, [report]: config } } }
-}
-
-function notReconcilable(report: ReportName): SyncError {
-  return new SyncError('USAGE_INVALID', `${report} is not reconciled: its entries never change`, {
-    cure: 'Name a report with rows of its own, such as events or enquiries.',
-    report,
-  })
 }
 
 /** Returns no result if the report is paused or the reconcile fails. */

@@ -67,6 +67,11 @@ describe('a row', () => {
     expect(page.keys).toEqual([1, '"a"', '123456789012345678', '1.5', -3, '[1]'])
   })
 
+  it('has the same key if a whole number is sent as text, unless another number would be written so, too', () => {
+    const page = scan('[{"id":"17"},{"id":"-3"},{"id":"0"},{"id":"007"},{"id":"-0"},{"id":"1.0"},{"id":" 1"}]')
+    expect(page.keys).toEqual([17, -3, 0, '"007"', '"-0"', '"1.0"', '" 1"'])
+  })
+
   it('without a key is set aside, the others go on', () => {
     const page = scan('[{"id":1},{"x":1},{"id":null},{"id":2}]')
     expect(page).toMatchObject({ rowCount: 4, stagedRows: 2, keys: [1, 2] })

@@ -69,7 +69,7 @@ export const MUTANTS: Readonly<Record<string, readonly Mutant[]>> = {
       // Two independent checks prevent this mistake, so both are removed.
       name: 'a short page counts as the last one',
       file: 'src/plan/pagingProfile.ts',
-      from: `  if (!isSurelyLastPage(profile, rows, rowsAsked)) return 'unknown'
+      from: `  if (!isSurelyLastPage(profile, rowsSent, rowsAsked)) return 'unknown'
   const mayBeClamped = rowsSent >= rowsAsked * CLAMP_SHARE_MIN && rowsSent >= profile.longestPageRowsOfRun
   return checks && mayBeClamped ? 'unless clamped' : 'certain'`,
       to: "  return rows === rowsAsked ? 'unknown' : 'certain'",

@@ -20,13 +20,9 @@ export function checkTokens(host: string, { token, viewToken }: Tokens): void {
   if (token !== undefined && [token, viewToken ?? token].every(isLong)) return
   const short = token !== undefined && isLong(token) ? 'TIDEMARK_CONSOLE_VIEW_TOKEN' : 'TIDEMARK_CONSOLE_TOKEN'
   const found = token === undefined ? `there is no ${short}` : `${short} is shorter`
-  throw new SyncError(
-    'CONFIG_INVALID',
-    `console.host is ${host}, which others can reach: the console's token must have ${TOKEN_LENGTH_MIN} characters or more, and ${found}`,
-    {
-      cure: `Set ${short}, for instance to the output of "openssl rand -hex 24", or listen on 127.0.0.1 and put a proxy with TLS before it.`,
-    },
-  )
+  const what = `console.host is ${host}, which others can reach: the console's token must have ${TOKEN_LENGTH_MIN} characters or more, and ${found}`
+  const cure = `Set ${short}, for instance to the output of "openssl rand -hex 24", or listen on 127.0.0.1 and put a proxy with TLS before it.`
+  throw new SyncError('CONFIG_INVALID', what, { cure })
 }
 
 /** Checks a Host header. If the console is not on loopback, any name is valid, because its DNS name is unknown. */

@@ -125,14 +125,9 @@ async function moveSegment(given: Segment, folder: string, file: string): Promis
 }
 
 function settingsDiffer(report: ReportName): SyncError {
-  return new SyncError(
-    'CONFIG_INVALID',
-    `the configuration of ${report} differs from that of the process that started its backfill`,
-    {
-      report,
-      cure: `Give all workers the same page_size, expand flags, filters, ask_created, columns and hash key for ${report}, and restart them.`,
-    },
-  )
+  const what = `the configuration of ${report} differs from that of the process that started its backfill`
+  const cure = `Give all workers the same page_size, expand flags, filters, ask_created, columns and hash key for ${report}, and restart them.`
+  return new SyncError('CONFIG_INVALID', what, { report, cure })
 }
 
 export async function readPulled(staging: string, directory: string): Promise<PulledWindow> {

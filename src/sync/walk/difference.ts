@@ -98,7 +98,8 @@ export class Difference {
     const source = { ...first, pages, question, timeFilter: 'window', rows } as const
     const slices: ProvenSlice[] = []
     for await (const slice of provenSlices(source, spans, rowsExpected)) slices.push(slice)
-    first.pages.profile = { ...pages.profile, longestPageRowsOfRun: first.pages.profile.longestPageRowsOfRun }
+    // Not the lengths of pages: these requests have no `expand`, and the service may send more such rows in a page.
+    first.pages.profile = { ...first.pages.profile, firstNumber: pages.profile.firstNumber }
     return slices
   }
 

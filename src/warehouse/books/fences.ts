@@ -70,16 +70,11 @@ export class Fences {
     if (taken?.epoch === epoch && (await advance(sql, fence, taken))) return
     const stored = await readNewest(sql, fence)
     const newest = taken === undefined || (stored !== undefined && stored.epoch > taken.epoch) ? stored : taken
-    if (newest === undefined || newest.epoch > epoch)
-      throw new SyncError(
-        'FENCED',
-        `${report}: this ${kind} run was stopped by a newer one (${newest?.holder ?? 'unknown'})`,
-        {
-          report,
-          cure: 'Nothing needs to be done: the older run did not commit these rows, and the newer run reads them.',
-          data: { kind, epoch, newest: newest?.epoch },
-        },
-      )
+    if (newest === undefined || newest.epoch > epoch) {
+      const what = `${report}: this ${kind} run was stopped by a newer one (${newest?.holder ?? 'unknown'})`
+      const cure = 'Nothing needs to be done: the older run did not commit these rows, and the newer run reads them.'
+      throw new SyncError('FENCED', what, { report, cure, data: { kind, epoch, newest: newest?.epoch } })
+    }
     if (newest === taken && (stored?.epoch ?? 0) < epoch) await write(sql, { report, kind, ...newest })
   }
 }

@@ -81,11 +81,9 @@ async function placeFor(to: string, warehouse: string): Promise<string> {
   } catch (error) {
     throw publishFailed(to, error)
   }
-  throw new SyncError(
-    'PUBLISH_FAILED',
-    `the published copy ${to} is the warehouse itself: one is a link to the other`,
-    { cure: 'Remove the link, or set published to another file.', data: { path: to } },
-  )
+  const what = `the published copy ${to} is the warehouse itself: one is a link to the other`
+  const cure = 'Remove the link, or set published to another file.'
+  throw new SyncError('PUBLISH_FAILED', what, { cure, data: { path: to } })
 }
 
 /** Publishing must replace the file behind a symbolic link, and not the link. */

@@ -1,4 +1,5 @@
 /** Finds the last page of a span that ends before `youngFrom`, if responses have no total. */
+import { sharedRows } from '../../../plan/firstNumber.ts'
 import type { CountedPages, Slice, WalkSettings } from '../../../plan/slice.ts'
 import { afterPage, beginSearch, type LastPage, nextPage, type PageComparison } from '../../../plan/lastPage.ts'
 import { type Span, splitAt } from '../../../plan/spans.ts'
@@ -114,8 +115,5 @@ function compare({ page }: FetchedPage, { first, full, short }: PagesSoFar): Pag
   return sameKeys(page, first.page) || sameKeys(page, full.page) ? 'odd' : 'full'
 }
 
-function sameKeys(a: FetchedPage['page'], b: FetchedPage['page']): boolean {
-  if (a.rowCount !== b.rowCount || a.keys.length !== b.keys.length) return false
-  const keys = new Set(a.keys)
-  return b.keys.every((key) => keys.has(key))
-}
+const sameKeys = (a: FetchedPage['page'], b: FetchedPage['page']): boolean =>
+  a.rowCount === b.rowCount && a.keys.length === b.keys.length && sharedRows(a, b) === b.keys.length
