@@ -209,7 +209,4 @@ function headerOf(options: Dispatcher.DispatchOptions, name: string): string {
   return value ?? ''
 }
 
-const askedText = (body: Body): string =>
-  JSON.stringify({ ...body, expand: undefined })
-    .replaceAll('2026-', '26-')
-    .replaceAll('0000Z', 'Z')
+const askedText = (body: Body): string => JSON.stringify({ ...body, expand: undefined })
