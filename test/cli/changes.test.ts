@@ -49,6 +49,15 @@ describe('tidemark changes', () => {
     const again = await changesOf(world, 'events', '--children', '--since', first.cursor)
     expect(again.changes.filter(({ table }) => table === 'events')).toEqual(second.changes)
     expect(await changesOf(world, 'events', '--since', 'now')).toEqual({ changes: [], cursor: second.cursor })
+    // The stored cursor would skip the child rows that are older than it.
+    const { code, stderr } = await world.run('changes', ...given, '--children')
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining('cursor file of --children') as string,
+    })
+    const withChildren = ['events', '--children', '--cursor-file', 'children.cursor']
+    expect((await changesOf(world, ...withChildren)).changes.length).toBeGreaterThan(first.changes.length)
+    expect((await changesOf(world, ...withChildren)).changes).toEqual([])
   })
 
   it('prints CSV and writes parquet with the same rows, and the next cursor beside them', async () => {

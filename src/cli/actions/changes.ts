@@ -31,7 +31,8 @@ export const changes: Action<ChangesOptions> = async (shell, options, names) => 
   await using tidemark = tidemarkOf(shell, options)
   if (follow) stop.endsWell()
   const file = cursorFile === '' ? undefined : path.resolve(cwd, cursorFile)
-  const begin = file !== undefined && existsSync(file) ? await storedCursor(file, reports) : (options.since ?? START)
+  const content = children ? [...reports, '--children'] : reports
+  const begin = file !== undefined && existsSync(file) ? await storedCursor(file, content) : (options.since ?? START)
   const off = reports.filter((report) => !config.reports[report].enabled)
   if (off.length > 0) shell.err.write(`${off.join(', ')}: off, so no run reads new changes (tidemark status)\n`)
   const looksAgain = async () => {
@@ -46,7 +47,7 @@ export const changes: Action<ChangesOptions> = async (shell, options, names) => 
     await print(feed)
     printed = feed.cursor
     // Writes the cursor last. If the program ends before this line, the next call returns the same rows again.
-    if (file !== undefined) await writeResult(file, (part) => writeFile(part, `${feed.cursor} ${reports.join(' ')}\n`))
+    if (file !== undefined) await writeResult(file, (part) => writeFile(part, `${feed.cursor} ${content.join(' ')}\n`))
   } while (await looksAgain())
   return 0
 }
@@ -59,13 +60,13 @@ function checkFormat({ format, children = false, follow = false }: ChangesOption
   })
 }
 
-/** Returns the stored cursor. Throws if a report is new: the cursor would skip the older changes of this report. */
-async function storedCursor(file: string, reports: readonly string[]): Promise<Cursor> {
+/** Returns the stored cursor. Throws if a report or `--children` is new: the cursor would skip their older changes. */
+async function storedCursor(file: string, content: readonly string[]): Promise<Cursor> {
   const [cursor = '', ...stored] = (await readFile(file, 'utf8').catch(() => '')).trim().split(' ')
-  const added = reports.filter((report) => !stored.includes(report))
+  const added = content.filter((each) => !stored.includes(each))
   if (isCursor(cursor) && (stored.length === 0 || added.length === 0)) return cursor
   throw new SyncError('USAGE_INVALID', `${file} is no cursor file of ${added.join(', ')}`, {
-    cure: 'Use a cursor file for each list of reports, or a new file to begin with all rows.',
+    cure: 'Use a cursor file for each list of reports, with or without --children. A new file begins with all rows.',
   })
 }
 
