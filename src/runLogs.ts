@@ -27,8 +27,7 @@ export type RunLogs = ReturnType<typeof openRunLogs>
 
 export function openRunLogs(directory: string, clock: Clock) {
   const lineCounts = new Map<string, number>()
-  let current = ''
-  let currentBytes = 0
+  let current = { file: '', bytes: 0 }
   let needsTrim = false
   const hasRoom = (runId: string): boolean => {
     const count = (lineCounts.get(runId) ?? 0) + 1
@@ -42,16 +41,15 @@ export function openRunLogs(directory: string, clock: Clock) {
   /** An asynchronous append would need ten times as much processor time. */
   const append = (line: string): void => {
     const file = path.join(directory, `${formatInstant(clock.now()).slice(0, 13)}.jsonl`)
-    if (file !== current) {
+    if (file !== current.file) {
       mkdirSync(directory, { recursive: true, mode: 0o700 })
       const known = statSync(file, { throwIfNoEntry: false })
       needsTrim ||= known === undefined
-      currentBytes = known?.size ?? 0
-      current = file
+      current = { file, bytes: known?.size ?? 0 }
     }
-    if (currentBytes > HOUR_BYTES_MAX) return
+    if (current.bytes > HOUR_BYTES_MAX) return
     appendFileSync(file, line, { mode: 0o600 })
-    currentBytes += Buffer.byteLength(line)
+    current = { file, bytes: current.bytes + Buffer.byteLength(line) }
   }
   return {
     /** Never throws, because a full disk must not end the run. */
@@ -64,7 +62,7 @@ export function openRunLogs(directory: string, clock: Clock) {
         append(line)
       } catch (error) {
         if ((error as { code?: unknown }).code !== 'ENOENT') return
-        current = ''
+        current = { file: '', bytes: 0 }
         attempt(() => append(line), undefined)
       }
     },

@@ -29,24 +29,19 @@ export function shareRuns(runs: Runs, queues: JobQueues, { values, clock }: Shar
   const endPlaces = RUN_KINDS.flatMap((kind) => reportNames.map((report) => endPlaceOf(kind, report)))
 
   const readActiveJobs = async () => {
-    const found = new Map<string, RunOfOther>()
-    for (const kind of RUN_KINDS)
-      for (const job of await queues.queue<{ backfillId?: string }>(kind).getActive()) {
-        const { id = '', data, name, processedOn = 0 } = job
-        const { backfillId: runId = id } = data
-        const attempt = attemptOf(job)
-        const own = runs.own.find((run) => run.attempt === attempt)
-        if (own !== undefined) {
-          const why = await values.read(`cancel:${runId}`)
-          if (why !== undefined) own.cancel(why.text)
-          continue
-        }
-        const cancel = (text: string) => values.write(`cancel:${runId}`, text, CANCEL_KEPT_MS)
-        const order = ofOthers.get(attempt)?.order ?? runs.nextOrder()
-        const run = { runId, report: name as ReportName, kind, startedAt: fromMillis(processedOn), cancel, order }
-        found.set(attempt, { ...run, progress: undefined })
-      }
-    ofOthers = found
+    const jobs = await activeJobs(queues)
+    const own = new Map(runs.own.map((run) => [run.attempt, run]))
+    for (const { attempt, runId } of jobs.filter((job) => own.has(job.attempt))) {
+      const why = await values.read(`cancel:${runId}`)
+      if (why !== undefined) own.get(attempt)?.cancel(why.text)
+    }
+    const others = jobs.filter(({ attempt }) => !own.has(attempt))
+    const entries = others.map(({ attempt, ...run }): [string, RunOfOther] => {
+      const cancel = (text: string) => values.write(`cancel:${run.runId}`, text, CANCEL_KEPT_MS)
+      const order = ofOthers.get(attempt)?.order ?? runs.nextOrder()
+      return [attempt, { ...run, cancel, order, progress: undefined }]
+    })
+    ofOthers = new Map(entries)
   }
 
   /** Emits the end of each run of another worker once. Skips runs that have ended before the first read. */
@@ -84,6 +79,18 @@ export function shareRuns(runs: Runs, queues: JobQueues, { values, clock }: Shar
   }
   void refresh(true).catch(() => undefined)
   return repeat(REFRESH_EVERY_MS, clock, () => refresh())
+}
+
+async function activeJobs(queues: JobQueues) {
+  const ofKind = async (kind: RunKind) => {
+    const jobs = await queues.queue<{ backfillId?: string }>(kind).getActive()
+    return jobs.map((job) => {
+      const { id = '', data, name, processedOn = 0 } = job
+      const startedAt = fromMillis(processedOn)
+      return { kind, attempt: attemptOf(job), runId: data.backfillId ?? id, report: name as ReportName, startedAt }
+    })
+  }
+  return (await Promise.all(RUN_KINDS.map(ofKind))).flat()
 }
 
 const endPlaceOf = (kind: RunKind, report: ReportName): string => `ended:${kind} ${report}`

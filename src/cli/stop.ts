@@ -24,17 +24,12 @@ interface StopOptions {
 export function catchSignals({ clock, say, quit }: StopOptions) {
   const aborting = new AbortController()
   let replacement: string | undefined
-  let stoppedMs: number | undefined
-  let exitCode: number | undefined
+  let stop: { readonly atMs: number; readonly exitCode: number } | undefined
   let endsWell = false
   const onSignal = (name: StopSignal): void => {
     const now = clock.monotonicMs()
-    if (stoppedMs !== undefined) {
-      if (now - stoppedMs > SAME_PRESS_MS) quit(exitCode ?? 1)
-      return
-    }
-    stoppedMs = now
-    exitCode = 128 + constants.signals[name]
+    if (stop !== undefined) return now - stop.atMs > SAME_PRESS_MS ? quit(stop.exitCode) : undefined
+    stop = { atMs: now, exitCode: 128 + constants.signals[name] }
     const cure = replacement ?? 'Start it again; it goes on where it stopped.'
     // Aborts before the message is printed, because the abort erases the progress lines.
     aborting.abort(new SyncError('CANCELLED', 'stopped on request', { cure }))
@@ -49,7 +44,7 @@ export function catchSignals({ clock, say, quit }: StopOptions) {
   return {
     signal,
     /** Returns 130 after Ctrl-C and 143 after SIGTERM. Undefined without a signal, and if a stop counts as success. */
-    exitCode: () => (endsWell ? undefined : exitCode),
+    exitCode: () => (endsWell ? undefined : stop?.exitCode),
     /** Makes a stop count as success, for commands such as `worker` that run until they are stopped. */
     endsWell: () => void (endsWell = true),
     /** Replaces the message that a stop prints, until the result is disposed. */
