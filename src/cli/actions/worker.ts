@@ -15,6 +15,7 @@ export const worker: Action<WorkerSettings> = async (shell, { config, lock, ...o
   const openLog: Host['openLog'] = (keep) => createLog({ level: logLevelOf(env, 'info'), keep })
   await using tidemark = tidemarkOf(shell, { config }, openLog)
   stop.endsWell()
+  if (stop.signal.aborted) return 0
   const roles = options.roles?.split(',') as Role[] | undefined
   const run = tidemark.startWorker({ roles, lock, signal: stop.signal })
   for await (const { text, hasToken } of run) (hasToken ? err : out).write(text)
