@@ -14,8 +14,6 @@ const isOverload = (error: SyncError): boolean =>
 const retryAfterMsOf = ({ data: { retryAfterMs } }: SyncError): number | undefined =>
   typeof retryAfterMs === 'number' ? retryAfterMs : undefined
 
-const wasRetried = (error: SyncError): boolean => 'attempts' in error.data
-
 export interface RetryOptions {
   clock: Pick<Clock, 'now' | 'random' | 'sleep'>
   rules: ClientLimits
@@ -41,7 +39,7 @@ export async function withRetries<T>(attempt: () => Promise<T>, options: RetryOp
         throwIfAborted(signal)
         if (!(error instanceof SyncError)) throw error
         if (isOverload(error)) permitted?.overloaded()
-        if (wasRetried(error)) throw error
+        if ('attempts' in error.data) throw error
         delayMs = delayOrThrow(error, number, options)
       }
     }

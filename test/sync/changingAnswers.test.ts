@@ -1,6 +1,6 @@
 /**
  * Services whose responses change form from request to request, as the specification allows. They send more rows in a page
- * without `expand`, a row twice on one page, keys as numbers or as text, and times of few digits.
+ * without `expand`, a row twice, keys as numbers or as text, times of few digits, and short pages before long ones.
  */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
@@ -86,6 +86,24 @@ describe('a backfill of budgets reads each row', () => {
     await backfill(tide, 'budgets')
     expect(await namesOf(tide)).toEqual([{ name: 'after', rows: 35 }])
   })
+})
+
+it('a backfill of budgets deletes no living one of a service that removes deleted ones from its pages', async () => {
+  const gone = new Set([2, 6, 10, 14, 18, 22, 26, 30, 34])
+  await using tide = await aTideAnsweredBy(
+    ({ body }) =>
+      `[${idsFor(body, 35)
+        .page.filter((id) => body['includeDeleted'] === true || !gone.has(id))
+        .map((id) => budget(id, dayOf(id), 'x'))
+        .join(',')}]`,
+    SETTINGS,
+  )
+  const deleted = () => tide.warehouse.rows('SELECT budget_id::INTEGER AS id FROM budgets WHERE is_deleted ORDER BY 1')
+  const expected = [...gone].map((id) => ({ id }))
+  await tide.sync('budgets')
+  expect(await deleted()).toEqual(expected)
+  await backfill(tide, 'budgets')
+  expect(await deleted()).toEqual(expected)
 })
 
 it('a budget whose key is a number in one response and text in the next is not deleted', async () => {

@@ -72,7 +72,11 @@ const NO_COUNTS = { inserted: 0, updated: 0, unchanged: 0, deleted: 0, childrenW
 export async function pullWindow(given: PullContext, ask: WindowRequest): Promise<PulledWindow> {
   const { report, since, until, scope, profile } = ask
   const { settings } = given
-  if (settingsHash(settings, report) !== ask.question) throw settingsDiffer(report)
+  if (settingsHash(settings, report) !== ask.question) {
+    const what = `the configuration of ${report} differs from that of the process that started its backfill`
+    const cure = `Give all workers the same page_size, expand flags, filters, ask_created, columns and hash key for ${report}, and restart them.`
+    throw new SyncError('CONFIG_INVALID', what, { report, cure })
+  }
   const directory = `pulled-${ask.backfillId}-${ask.number}-${randomUUID()}`
   const folder = join(settings.staging, directory)
   const loads: PulledLoad[] = []
@@ -122,12 +126,6 @@ async function moveSegment(given: Segment, folder: string, file: string): Promis
       throw isGone ? stagedMissing('rows that were just staged are gone', error) : error
     })
   return moved
-}
-
-function settingsDiffer(report: ReportName): SyncError {
-  const what = `the configuration of ${report} differs from that of the process that started its backfill`
-  const cure = `Give all workers the same page_size, expand flags, filters, ask_created, columns and hash key for ${report}, and restart them.`
-  return new SyncError('CONFIG_INVALID', what, { report, cure })
 }
 
 export async function readPulled(staging: string, directory: string): Promise<PulledWindow> {

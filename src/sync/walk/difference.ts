@@ -6,6 +6,7 @@
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportConfig } from '../../config/config.ts'
 import { minusMs, parseInstant, plusMs } from '../../instant.ts'
+import { KeySet } from '../../plan/keySet.ts'
 import { rowsAPage } from '../../plan/pagingProfile.ts'
 import type { Question } from '../../plan/question.ts'
 import { merged, type Span } from '../../plan/spans.ts'
@@ -48,12 +49,25 @@ export class Difference {
     const unflagged = [...slice.keys].filter((key) => pageOf.has(key))
     if (unflagged.length === 0) return undefined
     const second = await this.#prove([slice.span], { includeDeleted: false, rowsExpected: slice.rows })
-    const missing = missingFrom(second, unflagged)
+    const keys = await this.#keysOfOtherPages(slice, second, unflagged)
+    const missing = missingFrom([...second, { keys }], unflagged)
     const stamps = await this.#stampsOf(missing, slice, pageOf)
-    const isSure = second.every(({ proof }) => proof === 'single')
+    const isSure = second.every(({ proof }) => proof === 'single') && keys.size === 0
     const gone = isSure ? missing : await this.#confirmed(missing, slice, stamps)
     const { declaration, scope } = this.#plan
     return gone.map((key) => [...wholeKey(declaration, key, scope), ...(stamps.get(key) ?? [''])])
+  }
+
+  /** The service may remove deleted rows from pages, which are short then. So this reads the pages of the first read, too. */
+  async #keysOfOtherPages(slice: ProvenSlice, second: readonly ProvenSlice[], all: readonly RowKey[]) {
+    const keys = new KeySet()
+    const isSure = missingFrom(second, all).length === 0 || second.every(({ proof }) => proof === 'total')
+    const pages = isSure ? 0 : Math.ceil(slice.rows / rowsAPage(this.pages.profile, this.pages.pageSize))
+    for (let number = second.length === 1 ? 2 : 1; number <= pages; number += 1) {
+      const { page } = await this.pages.readLaterPage({ ...this.#question(false), window: slice.span }, number)
+      for (const key of missingFrom(second, page.keys)) keys.add(key)
+    }
+    return keys
   }
 
   /** Reads the pages of these rows again or, if a row has moved, the whole slice. */
@@ -119,7 +133,7 @@ interface FurtherRead {
 type PageOf = ReadonlyMap<RowKey, number>
 type Stamps = Map<RowKey | undefined, readonly string[]>
 
-const missingFrom = (slices: readonly ProvenSlice[], keys: readonly RowKey[]): readonly RowKey[] =>
+const missingFrom = (slices: readonly Pick<ProvenSlice, 'keys'>[], keys: readonly RowKey[]): readonly RowKey[] =>
   keys.filter((key) => !slices.some((slice) => slice.keys.has(key)))
 
 /**
