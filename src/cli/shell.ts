@@ -45,8 +45,8 @@ const COLUMNS_ELSEWHERE = 200
 export function outputOf(stream: NodeJS.WriteStream): Output {
   let failure: NodeJS.ErrnoException | undefined
   const keepFailure = (error: NodeJS.ErrnoException | null | undefined) => {
-    // Ends without a message when a reader such as `head` closes the pipe early.
-    if (error?.code === 'EPIPE') process.exit()
+    // Ends without a message when a reader such as `head` closes the pipe early. Work does not end without its progress.
+    if (error?.code === 'EPIPE' && stream !== process.stderr) process.exit()
     failure ??= error ?? undefined
   }
   stream.on('error', keepFailure)

@@ -1,12 +1,13 @@
 /** Stopping at any moment: the exit code says by what, nothing committed is lost, nothing unfinished lies around. */
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { ROOT } from '../rules/source.ts'
 import { liveRows } from '../support/held.ts'
-import { aWorldWithoutCollections as aWorld, isAlive, SECRET_TEXT, until, type World } from './support.ts'
+import { aWorldWithoutCollections as aWorld, isAlive, LAUNCHER, SECRET_TEXT, until, type World } from './support.ts'
 
 const warehouseIn = ({ folder }: World) => path.join(folder, 'data/warehouse.duckdb')
 
@@ -78,6 +79,22 @@ describe('stopping a sync', () => {
     world.sandbox.setFaults([])
     await until(async () => (await world.run('sync', 'enquiries')).code === 0, 'the lock is free')
     expect(existsSync(`${warehouseIn(world)}.staging`)).toBe(false)
+  })
+})
+
+describe('a sync whose progress is read only at its beginning', () => {
+  it.each([['events'], ['events', '--json']])('does its work and publishes: %j', { tags: 'long' }, async (...args) => {
+    await using world = await aWorld({ sandbox: { faults: ['slow:1500'] } })
+    const { folder: cwd } = world
+    const env = { PATH: process.env['PATH'], HOME: cwd, REPORTING_CLIENT_SECRET: SECRET_TEXT }
+    const child = spawn(process.execPath, [LAUNCHER, 'sync', ...args], {
+      cwd,
+      env,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    child.stderr.destroy()
+    expect(await once(child, 'exit')).toEqual([0, null])
+    expect(existsSync(path.join(cwd, 'data/published.duckdb'))).toBe(true)
   })
 })
 
