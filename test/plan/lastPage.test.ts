@@ -88,8 +88,10 @@ describe('the last page', () => {
     )
   })
 
-  it('costs two looks when the guess is right', () => {
+  it('costs two looks when the guess is right, and a few more when later numbers show the last page again', () => {
     expect(search(quiet({ pages: 40, isShort: true }), 40).looked).toEqual([40, 41])
+    const showsAgain = quiet({ pages: 40, isShort: true, showsAgain: true })
+    expect(search(showsAgain, 40).looked, 'the page behind shows it again').toEqual([40, 41, 36, 38, 39])
   })
 
   it('is never a short page with rows behind it', () => {
