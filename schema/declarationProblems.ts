@@ -25,6 +25,8 @@ export function contradictionsIn(report: Declaration): DeclarationProblem[] {
   const isTime = (column: string) => ofFields.some((each) => each.column === column && each.type === 'date-time')
   const isFlag = deletedFlag !== undefined && fields[deletedFlag]?.type === 'boolean'
   const names = [...columns, ...children.map(({ name }) => name)]
+  const fieldsOfKey = report.key.filter((column) => !asked.some(({ name }) => name === column))
+  const isCompared = deletes === 'absence' || deletes === 'diff'
   const checks: readonly (readonly [boolean, readonly string[], string])[] = [
     [report.name.includes('__'), ['name'], 'must not contain __, which separates a report from its collections'],
     [TEMPORARY_TABLE.test(report.name), ['name'], 'is used by Tidemark itself; choose a different one'],
@@ -41,6 +43,7 @@ export function contradictionsIn(report: Declaration): DeclarationProblem[] {
     ...names.map((name, index) => [names.indexOf(name) < index, ['fields'], `${name} is there twice`] as const),
     [deletes === 'flag' && !isFlag, ['deletedFlag'], "must name a boolean field, because deletes is 'flag'"],
     [deletes === 'diff' && !includeDeleted, ['includeDeleted'], "must name a parameter, because deletes is 'diff'"],
+    [isCompared && fieldsOfKey.length > 1, ['key'], `must be one field, because deletes is '${deletes}'`],
     [
       currency !== undefined && !(report.key.includes('target_currency') && isKnown('target_currency')),
       ['currency'],

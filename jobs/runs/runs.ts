@@ -51,7 +51,6 @@ export class Runs {
   #begun = 0
   others: OtherWorkers | undefined
 
-  /** The active runs of this process. */
   get own(): readonly ActiveRun[] {
     return [...this.#running.values()]
   }

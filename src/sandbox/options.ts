@@ -65,7 +65,6 @@ const Options = z.object({
   declared: z.custom<readonly DeclaredReport[]>().default(() => []),
   /** If true, a request with a parameter that is not in the specification receives an error. */
   strictParameters: z.boolean().default(true),
-  /** Stops the sandbox when the signal aborts. */
   signal: z.custom<AbortSignal>().optional(),
 })
 /** The options of the sandbox. docs/SANDBOX.md explains these options. */

@@ -35,7 +35,6 @@ export interface Sandbox extends AsyncDisposable {
   readonly requests: RequestLog
   /** Replaces the faults. Example: `['5xx*3@events', 'slow:50']`. */
   setFaults(faults: readonly string[]): void
-  /** Makes this many random changes per second. */
   setChangesPerSecond(perSecond: number): void
   /** Stops the service. */
   close(): Promise<void>

@@ -114,7 +114,6 @@ export class Row implements RowSource {
   nano: bigint
   /** The row's changes before the sandbox started. Undefined for a row that was inserted later. */
   readonly history: RowHistory | undefined
-  /** Audit entries since the sandbox started. */
   readonly trail: TrailEntry[] = []
   readonly #changed: Record<string, string> = {}
   readonly #collections = new Map<string, Content>()

@@ -101,7 +101,7 @@ function slicesOf(bytes: Buffer, plan: ScanPlan): Generator<void, ScannedPage> {
 /** The same row may be sent with a number as its key once, and with the number as text another time. */
 const keyIn = (json: string): RowKey => (/^"(?:0|-?[1-9]\d{0,14})"$/.test(json) ? Number(json.slice(1, -1)) : json)
 const keyOf = (values: readonly RowKey[]): RowKey =>
-  values.length === 1 ? (values[0] as RowKey) : JSON.stringify(values)
+  values.length === 1 ? (values[0] as RowKey) : JSON.stringify(values.toSorted())
 /** Bytes that are scanned without a pause, in two to five milliseconds. Other work of the process runs in between. */
 const SLICE_BYTES = 256 * 1024
 
@@ -292,9 +292,14 @@ class PageScan {
     if (json.kind !== Kind.null && (keyValues === undefined ? field.name === CHILD_ID_FIELD : this.#isKey(field))) {
       const whole = Number.isNaN(json.whole) || !has(json.kind, Kind.integer) ? undefined : json.whole
       if (keyValues === undefined) this.#itemId = whole
-      else keyValues.push(whole ?? keyIn(this.#bytes.toString('utf8', at, end)))
+      else keyValues.push(this.#keyPart(field.name, whole ?? keyIn(this.#bytes.toString('utf8', at, end))))
     }
     return end
+  }
+
+  /** With the name of its field in a key of several fields, because rows may have these fields in different orders. */
+  #keyPart(name: string, value: RowKey): RowKey {
+    return this.#plan.key.length === 1 ? value : `${name}: ${value}`
   }
 
   #isKey({ id, name }: CatalogField): boolean {

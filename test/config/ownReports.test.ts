@@ -55,6 +55,11 @@ const MISTAKES: readonly (readonly [string, readonly [string | RegExp, string], 
     'a.ts:8  report catering_orders: key has no column number',
   ],
   [
+    'a key of two fields whose deletions are found by comparing keys',
+    ["['order_id']", "['order_id', 'ordered_at']"],
+    "a.ts:8  report catering_orders: key must be one field, because deletes is 'absence'",
+  ],
+  [
     'a property with a wrong value',
     ["'absence'", "'absense'"],
     'a.ts:14  report catering_orders: deletes must be one of flag, diff, absence, none',

@@ -72,6 +72,13 @@ describe('a row', () => {
     expect(page.keys).toEqual([17, -3, 0, '"007"', '"-0"', '"1.0"', '" 1"'])
   })
 
+  it('has the same key of two fields if the fields come in another order', () => {
+    const page = scan('[{"a":1,"b":2},{"b":2,"a":1},{"b":1,"a":2},{"a":1,"b":"1"}]', { key: ['a', 'b'] })
+    const [first, sameRow, other, third] = page.keys
+    expect(sameRow).toBe(first)
+    expect(new Set([first, other, third]).size).toBe(3)
+  })
+
   it('without a key is set aside, the others go on', () => {
     const page = scan('[{"id":1},{"x":1},{"id":null},{"id":2}]')
     expect(page).toMatchObject({ rowCount: 4, stagedRows: 2, keys: [1, 2] })

@@ -51,7 +51,6 @@ const ANY_ORDER = 'RESET disabled_optimizers'
 
 export class Database implements Sql, AsyncDisposable {
   readonly path: string
-  /** The configured memory limit. */
   readonly memory: string
   readonly isShared: boolean
   readonly #opened: DisposableStack
