@@ -15,7 +15,8 @@ export async function runProgram(given: Shell, args: readonly string[]): Promise
   const program = programOf(shell, (code) => (result.code = code))
   try {
     await program.parseAsync(parsable(args, program), { from: 'user' })
-    await shell.out.drained()
+    // A command that failed or was stopped keeps its exit code, also if nobody reads its output.
+    if (result.code === 0 && !shell.stop.signal.aborted) await shell.out.drained()
     return result.code
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0

@@ -98,6 +98,17 @@ describe('a sync whose progress is read only at its beginning', () => {
   })
 })
 
+describe('a command that failed', () => {
+  it('keeps its exit code if nobody reads its output', { tags: 'long' }, async () => {
+    await using world = await aWorld()
+    const { folder: cwd } = world
+    const env = { PATH: process.env['PATH'], HOME: cwd, REPORTING_CLIENT_SECRET: SECRET_TEXT }
+    const child = spawn(process.execPath, [LAUNCHER, 'health'], { cwd, env, stdio: ['ignore', 'pipe', 'ignore'] })
+    child.stdout.destroy()
+    expect(await once(child, 'exit')).toEqual([1, null])
+  })
+})
+
 describe('the launcher', () => {
   it('ends with the shell that npm has started it in, because npm passes a signal only to that shell', {
     tags: 'long',

@@ -68,8 +68,9 @@ async function run(folder: string, { needs }: Mutant): Promise<Result> {
   const program = [join(folder, 'tools/simulate/main.ts'), '--seeds', values.seeds, '--first', values.first, ...which]
   const options = { timeout: ONE_MUTANT_MS_MAX, maxBuffer: 64 * 1_024 * 1_024 }
   const ended = promisify(execFile)(process.execPath, [...program, '--json', '--stop-at-first'], options)
-  const { stdout = '', stderr = '' } = await ended.catch((error: { stdout?: string; stderr?: string }) => error)
-  if (!stdout.startsWith('{')) throw new TypeError(`the simulation itself broke: ${stderr}`)
+  const result = await ended.catch((error: Error & { stdout?: string; stderr?: string }) => error)
+  const { stdout = '', stderr = '' } = result
+  if (!stdout.startsWith('{')) throw new TypeError(`the simulation itself broke: ${stderr}`, { cause: result })
   return { summary: JSON.parse(stdout) as Summary, history: stderr }
 }
 
@@ -90,8 +91,9 @@ for (const [area, mutants] of areas) {
   process.stdout.write(`| **${area}** | | |\n`)
   for (const mutant of mutants) {
     const { summary, history } = await tryMutant(mutant)
-    const again = `again: npm run simulate:mutants -- --only "${mutant.name}"`
-    if (isAlone) process.stderr.write(history.replace(/^again: .*$/m, again))
+    // Names contain backticks, which a shell would run as commands inside double quotes.
+    const again = `again: npm run simulate:mutants -- --only '${mutant.name.replaceAll("'", `'\\''`)}'`
+    if (isAlone) process.stderr.write(history.replace(/^again: .*$/m, () => again))
     process.stdout.write(`${rowText(mutant, summary)}\n`)
     if (summary.failed.length === 0 && mutant.test === undefined) process.exitCode = 1
   }

@@ -158,7 +158,6 @@ export class Database implements Sql, AsyncDisposable {
     })
   }
 
-  /** Returns the number of rows. */
   writeParquet(sql: string, file: string): Promise<number> {
     return this.#queryInTurn(sql, async () => {
       const copy = `COPY (${await this.#storable(sql)}) TO ${text(file)} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false)`
