@@ -8,7 +8,7 @@ export interface DeclarationProblem {
   readonly problem: string
 }
 
-const RESERVED = new Set([...SYSTEM_COLUMNS, ...CHILD_COLUMNS].map(({ name }) => name))
+const RESERVED = new Set(['_change', ...[...SYSTEM_COLUMNS, ...CHILD_COLUMNS].map(({ name }) => name)])
 
 /** The temporary tables of loads. DuckDB looks for temporary tables first, also for `main.staged`. */
 const TEMPORARY_TABLE =
@@ -26,7 +26,7 @@ export function contradictionsIn(report: Declaration): DeclarationProblem[] {
   const isFlag = deletedFlag !== undefined && fields[deletedFlag]?.type === 'boolean'
   const names = [...columns, ...children.map(({ name }) => name)]
   const fieldsOfKey = report.key.filter((column) => !asked.some(({ name }) => name === column))
-  const isCompared = deletes === 'absence' || deletes === 'diff'
+  const isCompared = /absence|diff/.test(deletes) || (report.answer === 'envelope' && report.created !== undefined)
   const checks: readonly (readonly [boolean, readonly string[], string])[] = [
     [report.name.includes('__'), ['name'], 'must not contain __, which separates a report from its collections'],
     [TEMPORARY_TABLE.test(report.name), ['name'], 'is used by Tidemark itself; choose a different one'],
@@ -43,7 +43,7 @@ export function contradictionsIn(report: Declaration): DeclarationProblem[] {
     ...names.map((name, index) => [names.indexOf(name) < index, ['fields'], `${name} is there twice`] as const),
     [deletes === 'flag' && !isFlag, ['deletedFlag'], "must name a boolean field, because deletes is 'flag'"],
     [deletes === 'diff' && !includeDeleted, ['includeDeleted'], "must name a parameter, because deletes is 'diff'"],
-    [isCompared && fieldsOfKey.length > 1, ['key'], `must be one field, because deletes is '${deletes}'`],
+    [isCompared && fieldsOfKey.length > 1, ['key'], 'must be one field: rows are found by it (deletes, created)'],
     [
       currency !== undefined && !(report.key.includes('target_currency') && isKnown('target_currency')),
       ['currency'],

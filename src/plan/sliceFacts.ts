@@ -144,8 +144,8 @@ export const mayHavePageZero = (state: SliceState): boolean => {
 
 /** Returns whether two walks found the same rows, and every response has a total above their number, however counted. */
 export const agreesBelowTotals = (state: SliceState): boolean => {
-  const { walk } = state
-  return isEnd(state) && walksAgree(state) && walk.leastTotal > walk.distinct && walk.totalCount !== walk.rowsSent
+  const { leastTotal, totalCount, distinct, rowsSent, repeats } = state.walk
+  return isEnd(state) && walksAgree(state) && leastTotal > distinct && (totalCount !== rowsSent || repeats > 0)
 }
 
 const walksAgree = ({ profile, walk, previous, probes }: SliceState): boolean =>

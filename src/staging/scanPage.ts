@@ -129,7 +129,6 @@ class PageScan {
   #itemIds: ItemId[] = []
   #itemId: ItemId = null
   readonly #itemFields = new ItemFields()
-  /** The lone surrogates in all items of the row. */
   readonly #surrogatesInItems: Splice[] = []
 
   constructor(bytes: Buffer, plan: ScanPlan) {

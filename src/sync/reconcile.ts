@@ -92,9 +92,9 @@ async function keysBeforeStart({ warehouse }: SyncContext, { plan, source }: Rea
   if (absent.length === 0) return []
   // With `expand`, as all other requests of this reading: without it, the service may send more rows in a page.
   const slices = provenSlices({ ...source, rows: undefined }, [{ since: EARLIEST, until: config.start }])
-  const found = new Set<string>()
-  for await (const { keys } of slices) for (const key of keys) found.add(keyText(key))
-  return absent.filter((key) => found.has(key))
+  const missing = new Set(absent)
+  for await (const { keys } of slices) for (const key of keys) missing.delete(keyText(key))
+  return absent.filter((key) => !missing.has(key))
 }
 
 async function readAll(context: SyncContext, reading: Reading, open: OpenReconcile): Promise<void> {

@@ -57,7 +57,7 @@ const MISTAKES: readonly (readonly [string, readonly [string | RegExp, string], 
   [
     'a key of two fields whose deletions are found by comparing keys',
     ["['order_id']", "['order_id', 'ordered_at']"],
-    "a.ts:8  report catering_orders: key must be one field, because deletes is 'absence'",
+    'a.ts:8  report catering_orders: key must be one field: rows are found by it',
   ],
   [
     'a property with a wrong value',

@@ -62,7 +62,8 @@ export class Difference {
   async #keysOfOtherPages(slice: ProvenSlice, second: readonly ProvenSlice[], all: readonly RowKey[]) {
     const keys = new KeySet()
     const isSure = missingFrom(second, all).length === 0 || second.every(({ proof }) => proof === 'total')
-    const pages = isSure ? 0 : Math.ceil(slice.rows / rowsAPage(this.pages.profile, this.pages.pageSize))
+    const { profile, pageSize } = this.pages
+    const pages = isSure ? 0 : Math.ceil(slice.rows / Math.min(profile.fullPageRows ?? pageSize, pageSize))
     for (let number = second.length === 1 ? 2 : 1; number <= pages; number += 1) {
       const { page } = await this.pages.readLaterPage({ ...this.#question(false), window: slice.span }, number)
       for (const key of missingFrom(second, page.keys)) keys.add(key)
