@@ -272,6 +272,27 @@ describe('a first walk over old rows of an envelope', () => {
     expect(judgeWalk(moved, { crowdedInstant: 'somewhere' }).kind).toBe('read again')
     expect(judgeWalk(unpaged, {}).kind).toBe('read again')
   })
+
+  it('is not proven by two walks if both pages have the same rows in another order, and the total counts both', () => {
+    const walk = new Walk({ keyed: true, rowsAsked: 50, usualPageSize: 50 })
+    const page = { rowCount: 10, totalCount: 20, pageSize: 50 }
+    walk.saw({ ...page, pageNumber: 1, keys: keysFrom(0, 10) })
+    walk.saw({ ...page, pageNumber: 2, keys: keysFrom(0, 10).toReversed() })
+    const { verdict } = judge({
+      profile: NUMBERED,
+      slice: { span },
+      policy: { cuts: 'freely', checksProfile: true },
+      settings: { ...settings, pageSize: 50, youngFrom: 2_000 as Instant, start: 0 as Instant },
+      readUpTo: 'the end',
+      attempt: 2,
+      walk,
+      previous: walk,
+      page1Complete: 'unknown',
+      firstNumberRequested: 1,
+      probes: {},
+    })
+    expect(verdict).toEqual({ kind: 'probe', what: 'narrower spans' })
+  })
 })
 
 const anchor = (heading: string): string => heading.toLowerCase().replaceAll(/[`:]/g, '').replaceAll(' ', '-')
