@@ -101,7 +101,7 @@ function slicesOf(bytes: Buffer, plan: ScanPlan): Generator<void, ScannedPage> {
 /** The same row may be sent with a number as its key once, and with the number as text another time. */
 const keyIn = (json: string): RowKey => (/^"(?:0|-?[1-9]\d{0,14})"$/.test(json) ? Number(json.slice(1, -1)) : json)
 const keyOf = (values: readonly RowKey[]): RowKey =>
-  values.length === 1 ? (values[0] as RowKey) : JSON.stringify(values.toSorted())
+  values.length === 1 ? (values[0] as RowKey) : JSON.stringify(values.map(String).toSorted((a, b) => (a < b ? -1 : 1)))
 /** Bytes that are scanned without a pause, in two to five milliseconds. Other work of the process runs in between. */
 const SLICE_BYTES = 256 * 1024
 
