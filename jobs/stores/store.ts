@@ -28,7 +28,7 @@ export interface OpenOptions {
 
 export type Opening = OpenOptions & { readonly prefix: string }
 
-interface StoreParts {
+interface StoreOptions {
   readonly kind: StoreKind
   readonly shown: string
   readonly backend: BackendFactory<RedisQueueBackend>
@@ -80,7 +80,7 @@ const READY_MS = 60_000
 
 export type QueueStore = ReturnType<typeof composeStore>
 
-export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, parts: StoreParts) {
+export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, parts: StoreOptions) {
   const { kind, shown, backend, workerOptions, endedMax, isConnected, problems, check } = parts
   const queues = new Map<string, Queue>()
   const workers = new Set<Worker>()
