@@ -1,6 +1,6 @@
 /** The queue store on Redis. */
 import { createRedisBackend } from 'bullmq'
-import { Redis, type RedisOptions } from 'ioredis'
+import { Redis, ReplyError, type RedisOptions } from 'ioredis'
 import { type ServerAddress, withoutSecrets } from './address.ts'
 import type { SharedValues } from './sharedTokens.ts'
 import { composeStore, type Opening, type QueueStore, refuseUnfit, type StoreFinding, versionFinding } from './store.ts'
@@ -64,9 +64,10 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
   })
 }
 
-function refuseDatabase(db: number, { shown }: ServerAddress, error: unknown): never {
+function refuseDatabase(db: number, address: ServerAddress, error: unknown): never {
+  if (!(error instanceof ReplyError)) throw unreachableError(address, error)
   const cure = 'Use another number at the end of the address, or raise "databases" in redis.conf.'
-  throw unfitError(shown, `database ${db} cannot be used: ${messageOf(error)}`, cure)
+  throw unfitError(address.shown, `database ${db} cannot be used: ${messageOf(error)}`, cure)
 }
 
 /** Returns a filter for workers of the connection's database. Redis lists the workers of all databases. */

@@ -80,20 +80,20 @@ const READY_MS = 60_000
 
 export type QueueStore = ReturnType<typeof composeStore>
 
-export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, parts: StoreOptions) {
-  const { kind, shown, backend, workerOptions, endedMax, isConnected, problems, check } = parts
+export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, store: StoreOptions) {
+  const { kind, shown, backend, workerOptions, endedMax, isConnected, problems, check } = store
   const queues = new Map<string, Queue>()
   const workers = new Set<Worker>()
   const base = (connection: ConnectionOptions = {}) => ({ connection, prefix, ...(telemetry && { telemetry }) })
   const toError = (error: unknown) => (error instanceof SyncError ? error : temporaryError(shown, problems, error))
-  const values = mapErrors(parts.values, ['read', 'write', 'claim', 'remove'], toError)
+  const values = mapErrors(store.values, ['read', 'write', 'claim', 'remove'], toError)
   const most = endedMax === undefined ? {} : { count: endedMax }
   const retention = { removeOnComplete: { age: DAY_S, ...most }, removeOnFail: { age: 7 * DAY_S, ...most } }
 
   const queue = <Data>(name: string): Queue<Data> => {
     const known = queues.get(name)
     if (known !== undefined) return known as Queue<Data>
-    const created = new Queue(name, { ...base(parts.asking), defaultJobOptions: retention }, backend)
+    const created = new Queue(name, { ...base(store.asking), defaultJobOptions: retention }, backend)
     created.on('error', problems.log)
     queues.set(name, mapErrors(created, QUEUE_CALLS, toError))
     return created as Queue<Data>
@@ -104,7 +104,7 @@ export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, par
     processor: Processor<Data, Result>,
     options: Partial<WorkerOptions> = {},
   ): Worker<Data, Result> => {
-    const ours = { ...base(parts.waiting), ...LOCKS, ...RETRY_OPTIONS, ...workerOptions }
+    const ours = { ...base(store.waiting), ...LOCKS, ...RETRY_OPTIONS, ...workerOptions }
     const created = new Worker<Data, Result>(name, processor, { ...ours, ...options }, backend)
     created.on('error', problems.log)
     // Without `force`, `close` would wait for a store that cannot be reached.
@@ -123,7 +123,7 @@ export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, par
     await Promise.allSettled([...queues.values()].map((each) => each.close()))
   }
   let closed: Promise<void> | undefined
-  const close = () => (closed ??= within(CLOSING_MS_MAX, clock, closeAll).then(parts.release))
+  const close = () => (closed ??= within(CLOSING_MS_MAX, clock, closeAll).then(store.release))
 
   return {
     kind,
@@ -137,7 +137,7 @@ export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, par
     pauses: ({ identity }: { readonly identity: string }) => sharedPauses(values, identity),
     workersOf: (name: string): Promise<number> => {
       const here = [...workers].filter((each) => each.name === name && each.closing === undefined).length
-      return parts.workersOf(queue(name), here).catch((error: unknown) => Promise.reject(toError(error)))
+      return store.workersOf(queue(name), here).catch((error: unknown) => Promise.reject(toError(error)))
     },
     checkWritable: () => values.write('ready', '', READY_MS),
     check,

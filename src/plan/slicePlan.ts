@@ -42,7 +42,6 @@ export interface SliceHistory {
 
 const NO_OVERFULL = { overfullInARow: 0, overfullTotal: undefined, stuckInARow: 0 }
 
-/** Returns the history before the first slice. */
 export function firstHistory(pageRows: number): SliceHistory {
   return { pageRows, pagesEach: 1, density: UNKNOWN_DENSITY, sparseInARow: 0, goodLength: 0, ...NO_OVERFULL }
 }

@@ -60,6 +60,11 @@ const MISTAKES: readonly (readonly [string, readonly [string | RegExp, string], 
     'a.ts:8  report catering_orders: key must be one field: rows are found by it',
   ],
   [
+    'a field with the name of a column of the change feed',
+    ["orderedAt: dateTime('When the order was made')", "_change: dateTime('When the order was made')"],
+    'becomes the column _change, which Tidemark uses itself',
+  ],
+  [
     'a property with a wrong value',
     ["'absence'", "'absense'"],
     'a.ts:14  report catering_orders: deletes must be one of flag, diff, absence, none',

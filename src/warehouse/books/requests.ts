@@ -13,7 +13,7 @@ export async function recordRequests(sql: Sql, entries: readonly RequestEntry[],
 const MEASURED_DAYS = 7
 const REQUESTS_ASSUMED = 2
 
-/** Returns how many requests each report used in the last day, and how many rows change per day (`changes`). */
+/** Returns the requests of each report in the last day, and its changed rows per day without the largest run. */
 export function requestUse(sql: Pick<Sql, 'rows'>, at?: Instant): Promise<RequestUse[]> {
   const since = (days: number) => `${at === undefined ? 'now()' : time(at)} - INTERVAL ${days} DAYS`
   return sql.rows<RequestUse>(`

@@ -1,4 +1,6 @@
 /** Two installations on one Redis, each with a database of its own, as the documents ask for. */
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { expect, inject, it } from 'vitest'
 import { openStore } from '../../../jobs/stores/openStore.ts'
 import { systemClock } from '../../../src/clock.ts'
@@ -28,4 +30,29 @@ it('are not put together in database 0 by a number that the server does not have
     code: 'QUEUE_UNFIT',
     message: expect.stringContaining('database 9999'),
   })
+})
+
+it('are not told that their number is wrong if the connection is lost while the number is checked', async () => {
+  const { hostname, port } = new URL(inject('redisUrl'))
+  const sockets: Socket[] = []
+  let selects = 0
+  const proxy = createServer((client) => {
+    const server = connect(Number(port), hostname)
+    sockets.push(client, server)
+    for (const socket of [client, server]) socket.on('error', () => socket.destroy())
+    client.on('data', (chunk) => {
+      selects += /select/i.test(chunk.toString()) ? 1 : 0
+      // The first one belongs to the handshake of ioredis.
+      if (selects === 2) {
+        proxy.close()
+        for (const socket of sockets) socket.destroy()
+      } else server.write(chunk)
+    })
+    server.pipe(client)
+  }).listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  const url = `redis://127.0.0.1:${(proxy.address() as AddressInfo).port}/3`
+  const opened = openStore(url, { directory: '', clock: systemClock, prefix })
+  await expect(opened).rejects.toMatchObject({ code: 'QUEUE_UNREACHABLE' })
+  expect(selects).toBe(2)
 })
