@@ -7,6 +7,8 @@ import { catchSignals } from './stop.ts'
 const LINGER_MS_MAX = 3_000
 
 export async function main(args: readonly string[]): Promise<void> {
+  // Lets the process end although its channel to the parent process is open.
+  process.channel?.unref()
   const err = outputOf(process.stderr)
   using stop = catchSignals({ clock: systemClock, say: (text) => err.write(text), quit: (code) => process.exit(code) })
   const shell: Shell = {

@@ -38,8 +38,6 @@ export function catchSignals({ clock, say, quit }: StopOptions) {
   const onOrphaned = () => onSignal('SIGTERM')
   for (const name of SIGNALS) process.on(name, onSignal)
   if (process.channel !== undefined) process.once('disconnect', onOrphaned)
-  // Lets the process end although its channel to the parent process is open.
-  process.channel?.unref()
   const { signal } = aborting
   return {
     signal,

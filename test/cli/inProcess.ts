@@ -36,8 +36,6 @@ export async function runHere(cwd: string, args: readonly string[], env: NodeJS.
   let stdout = ''
   const err = outputOf((text) => (written.text += text))
   using stop = catchSignals({ clock: systemClock, say: (text) => err.write(text), quit })
-  // The stop lets the process end without its channel to the test runner, which this process needs.
-  process.channel?.ref()
   const out = outputOf((text) => (stdout += text))
   const shell: Shell = { out, err, env, cwd, clock: systemClock, stop, isInteractive: false }
   const code = await errors.run(written, () => runProgram(shell, args))

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { ROOT } from '../rules/source.ts'
@@ -106,6 +107,20 @@ describe('a command that failed', () => {
     const child = spawn(process.execPath, [LAUNCHER, 'health'], { cwd, env, stdio: ['ignore', 'pipe', 'ignore'] })
     child.stdout.destroy()
     expect(await once(child, 'exit')).toEqual([1, null])
+  })
+})
+
+describe('catching signals', () => {
+  it('leaves the channel to the parent open, because a process of tests has nothing else that it waits for', async () => {
+    const module = pathToFileURL(path.join(ROOT, 'src/cli/stop.ts')).href
+    const clock = '{ monotonicMs: () => 0 }'
+    const program = `import { catchSignals } from '${module}'
+      process.once('message', () => process.exit(7))
+      catchSignals({ clock: ${clock}, say: () => {}, quit: () => {} })`
+    const args = ['--input-type=module', '--eval', program]
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+    child.send('end')
+    expect(await once(child, 'exit')).toEqual([7, null])
   })
 })
 
