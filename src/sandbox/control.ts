@@ -14,25 +14,21 @@ export type ChangeTimer = ReturnType<typeof createChangeTimer>
 
 /** Returns a timer that changes random rows, after `set` is called with a number of changes per second. */
 export function createChangeTimer(clock: Clock, world: World) {
-  let [pending, lastMs] = [0, 0]
   let cancel: (() => void) | undefined
-  const schedule = (): (() => void) =>
-    clock.after(PORTION_MS, () => {
+  const schedule = (left: number, lastMs: number): void => {
+    cancel = clock.after(PORTION_MS, () => {
       const nowMs = clock.monotonicMs()
-      pending += ((nowMs - lastMs) / 1_000) * timer.perSecond
-      lastMs = nowMs
+      const pending = left + ((nowMs - lastMs) / 1_000) * timer.perSecond
       for (let due = Math.min(Math.floor(pending), PORTION_CHANGES_MAX); due > 0; due -= 1) world.tick()
-      pending %= 1
-      cancel = schedule()
+      schedule(pending % 1, nowMs)
     })
+  }
   const timer = {
     perSecond: 0,
     set: (perSecond: number): void => {
       cancel?.()
       timer.perSecond = perSecond
-      pending = 0
-      lastMs = clock.monotonicMs()
-      cancel = perSecond > 0 ? schedule() : undefined
+      if (perSecond > 0) schedule(0, clock.monotonicMs())
     },
   }
   return timer

@@ -130,11 +130,17 @@ type Test = (row: Row) => boolean
 
 const NO_FILTER = new Set(['pageNumber', 'pageSize', 'targetCurrencyCode', 'currencyCode', 'includeDeleted'])
 
+/** Returns the rows of all pages. Following pages of one answer use the same array, until a row changes. */
 function select(table: Table, values: ReportRequest['values']): readonly Row[] {
+  const given = [...values].filter(([name]) => !name.startsWith('page'))
+  const filters = JSON.stringify(given, (_, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value))
+  if (table.selection?.filters === filters) return table.selection.rows
   const withDeleted = values.get('includeDeleted') === true
-  const tests = [windowTest(values), ...[...values].map(([name, wanted]) => filterTest(table, name, wanted))]
-  const wanted = tests.filter((test) => test !== undefined)
-  return table.rows.filter((row) => (withDeleted || !row.deleted) && wanted.every((test) => test(row)))
+  const tests = given.map(([name, wanted]) => filterTest(table, name, wanted))
+  const all = [windowTest(values), ...tests].filter((test) => test !== undefined)
+  const rows = table.rows.filter((row) => (withDeleted || !row.deleted) && all.every((test) => test(row)))
+  table.selection = { filters, rows }
+  return rows
 }
 
 /** Compares the window with both modification times of a row, as the service does: the row's and its children's. */

@@ -26,9 +26,8 @@ export interface Delivery {
 export async function send(
   { settings, faults, nowSeconds }: SandboxState,
   answer: Answer,
-  delivery: Delivery,
+  { response, acceptEncoding, place }: Delivery,
 ): Promise<void> {
-  const { response, acceptEncoding, place } = delivery
   const faultyPlace = answer.status === 200 ? place : undefined
   const padding = faultyPlace === undefined ? 0 : (faults.takeNumber('huge', faultyPlace) ?? 0)
   const plain = Buffer.concat([Buffer.from(answer.body), Buffer.alloc(padding * MEGABYTE, ' ')])

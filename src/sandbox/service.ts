@@ -7,7 +7,7 @@ import { parseExact } from './money.ts'
 import type { SandboxState } from './options.ts'
 import { answerReport } from './reporting.ts'
 import { type Route, routeOf } from './reports/index.ts'
-import { type Body, checkBody, isObject, type Validation } from './validate.ts'
+import { type Body, checkBody, isObject, type PropertyErrors } from './validate.ts'
 
 export interface ReceivedRequest {
   readonly method: string
@@ -57,9 +57,8 @@ function reportAnswer(state: SandboxState, { endpoint, enquiryId }: Route, text:
   const { renames = {} } = endpoint
   const body = Object.fromEntries(Object.entries(received).map(([name, value]) => [renames[name] ?? name, value]))
   const isFromZero = state.faults.peek('from-zero', endpoint.report) !== undefined
-  const checked = checkBody(endpoint, body, isFromZero ? 0 : 1)
-  const { errors, unknown, request } = checked
-  const recordId = enquiryId === undefined ? undefined : pathNumber(enquiryId, body, checked)
+  const { errors, unknown, request } = checkBody(endpoint, body, isFromZero ? 0 : 1)
+  const recordId = enquiryId === undefined ? undefined : pathNumber(enquiryId, body, errors)
   const refused = state.settings.strictParameters ? { ...errors, ...unknown } : errors
   const isRefused = Object.keys(refused).length > 0
   const answer = isRefused ? invalid(refused) : answerReport(state, endpoint, { ...request, enquiryId: recordId })
@@ -95,7 +94,7 @@ function parseBody(text: string): Body | string {
   return isObject(body) ? body : 'The request body must be a JSON object.'
 }
 
-function pathNumber(text: string, body: Body, { errors }: Validation): number {
+function pathNumber(text: string, body: Body, errors: PropertyErrors): number {
   const given = body['enquiryId'] ?? ''
   if (!/^\d{1,19}$/.test(text)) errors['enquiryId'] = ['The enquiryId in the path is not a valid integer.']
   else if (given !== '' && errors['enquiryId'] === undefined && BigInt(given as number) !== BigInt(text))

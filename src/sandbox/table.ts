@@ -46,6 +46,8 @@ export class Table {
   readonly report: WorldReport
   readonly definition: Definition
   readonly settings: WorldSettings
+  /** The rows that the last request selected, and its filters. Undefined after a change. */
+  selection: { readonly filters: string; readonly rows: readonly Row[] } | undefined
   readonly #rows: Row[] = []
   #order: Row[] = []
   #isSorted = true
@@ -89,13 +91,14 @@ export class Table {
 
   unsort(): void {
     this.#isSorted = false
+    this.selection = undefined
   }
 
   #add(history: Stamps | RowHistory): Row {
     const row = new Row(this, this.#rows.length, history)
     this.#rows.push(row)
     this.#order.push(row)
-    this.#isSorted = false
+    this.unsort()
     return row
   }
 }

@@ -4,7 +4,7 @@ import type { ParameterType } from './reports/definition.ts'
 import type { NamedEndpoint } from './reports/index.ts'
 import { parseTicks } from './ticks.ts'
 
-type PropertyErrors = Record<string, string[]>
+export type PropertyErrors = Record<string, string[]>
 
 export type Body = Readonly<Record<string, unknown>>
 
@@ -18,18 +18,12 @@ export interface ReportRequest {
   readonly flags: ReadonlySet<string>
 }
 
-export interface Validation {
-  readonly request: ReportRequest
-  readonly errors: PropertyErrors
-  /** Errors for parameters that are not in the specification. */
-  readonly unknown: PropertyErrors
-}
-
 type Parameters = Pick<NamedEndpoint, 'parameters' | 'required' | 'flags'>
 
-export function checkBody({ parameters, required, flags }: Parameters, body: Body, firstPage = 1): Validation {
+export function checkBody({ parameters, required, flags }: Parameters, body: Body, firstPage = 1) {
   const { expand, ...others } = body
   const errors: PropertyErrors = {}
+  /** Errors for parameters that are not in the specification. */
   const unknown: PropertyErrors = {}
   const values = new Map<string, Value>()
   const types = { ...parameters, ...Object.fromEntries(flags.map((flag) => [`expand.${flag}`, 'boolean'] as const)) }
@@ -51,7 +45,8 @@ export function checkBody({ parameters, required, flags }: Parameters, body: Bod
   }
   const set = new Set(flags.filter((flag) => values.get(`expand.${flag}`) === true))
   for (const flag of flags) values.delete(`expand.${flag}`)
-  return { request: { values, flags: set }, errors, unknown }
+  const request: ReportRequest = { values, flags: set }
+  return { request, errors, unknown }
 }
 
 export const isObject = (given: unknown): given is Body =>
