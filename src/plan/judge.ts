@@ -233,7 +233,7 @@ const BARE_ARRAY: readonly Rule[] = [
   },
   {
     name: 'Page 1 is as long as the longest page, full pages are known, and the span can be cut',
-    verdict: 'cut by its stamps',
+    verdict: 'cut by its stamps; first between an old part and a shorter young one',
     argued: COST,
     apply: (state) =>
       state.readUpTo === 'page 1' &&
@@ -252,7 +252,7 @@ const BARE_ARRAY: readonly Rule[] = [
 const ARRAY_PAGE_2: readonly Rule[] = [
   {
     name: 'Page 2 has new rows, and the span can be cut',
-    verdict: 'cut by the stamps of both pages',
+    verdict: 'cut by the stamps of both pages; first between an old part and a shorter young one',
     argued: COST,
     apply: (state) =>
       facts.canBeCut(state) && state.walk.latestNewRows > 0 && cut({ parts: facts.splitOffOld(state) }, 2),
