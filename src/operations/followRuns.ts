@@ -18,7 +18,8 @@ export interface FollowOptions {
 
 const POLL_EVERY_MS = 2_000
 
-export async function followRuns(reports: readonly ReportName[], options: FollowOptions): Promise<EndedRun[]> {
+export async function followRuns(named: readonly ReportName[], options: FollowOptions): Promise<EndedRun[]> {
+  const reports = [...new Set(named)]
   const { kind, addJob, runs, caller } = options
   const { signal } = caller
   const ended = new Map<ReportName, EndedRun>()

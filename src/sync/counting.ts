@@ -8,6 +8,7 @@ import { DAY_MS, type Instant, millisBetween, minusMs, plusMs, SECOND_MS } from 
 import { mergedRanges, searchDiffering, type CreationRange } from '../plan/countSearch.ts'
 import type { Span } from '../plan/spans.ts'
 import { floorToSecond } from '../plan/window.ts'
+import { keyText } from '../staging/scanPage.ts'
 import type { CountState } from '../warehouse/load/counting.ts'
 import type { SyncContext } from './context.ts'
 import { provenSlices } from './walk/provenSlices.ts'
@@ -165,7 +166,7 @@ async function latenessMs(
   const since = span.since ?? (0 as Instant)
   for (let until = minusMs(comparedAt, 2 * ms); until > since; until = minusMs(comparedAt, 2 * ms)) {
     const { page } = await source.pages.read({ ...source.question, expand: [], created: { since, until } }, 1)
-    if (!page.keys.some((key) => missing.includes(String(key)))) return ms
+    if (!page.keys.some((key) => missing.includes(keyText(key)))) return ms
     ms *= 2
   }
   return ms

@@ -34,7 +34,7 @@ export async function syncAll(
     outcomes.set(report, outcome)
     context.onOutcome?.(outcome)
   }
-  const running = wanted.filter((report) => !outcomes.has(report))
+  const running = [...new Set(wanted)].filter((report) => !outcomes.has(report))
   const others = running.filter((report) => !isPerRecord(report))
   await eachConcurrently(others, REPORTS_AT_ONCE, run)
   await eachConcurrently(running.filter(isPerRecord), REPORTS_AT_ONCE, run)

@@ -11,7 +11,7 @@ import { followRuns } from '../../src/operations/followRuns.ts'
 import { askQueue } from '../../src/operations/queue.ts'
 import { socketPathOf } from '../../src/operations/socket.ts'
 import { cancelWaiting, waitingRuns } from '../../src/operations/workerOperations.ts'
-import { systemClock as clock } from '../../src/clock.ts'
+import { systemClock as clock, within } from '../../src/clock.ts'
 import { plusMs } from '../../src/instant.ts'
 import { noFigures } from '../../src/sync/reportOutcome.ts'
 import { startRedis } from '../support/redisServer.ts'
@@ -39,8 +39,9 @@ describe('without a worker on the queues', () => {
     await opened[Symbol.asyncDispose]()
   })
 
-  const follow = (runs: Runs, signal: AbortSignal, addJob = () => queues.addIncremental('events')) =>
-    followRuns(['events'], {
+  const addEvents = () => queues.addIncremental('events')
+  const follow = (runs: Runs, signal: AbortSignal, { addJob = addEvents, named = 1 } = {}) =>
+    followRuns(Array<'events'>(named).fill('events'), {
       kind: 'incremental',
       addJob,
       runs,
@@ -62,6 +63,15 @@ describe('without a worker on the queues', () => {
     expect(await cancelWaiting({ queues, runs }, waiting?.id ?? '')).toBeUndefined()
   })
 
+  it('who names a report twice waits for one run of it', LONG, async () => {
+    const runs = new Runs()
+    const waits = follow(runs, never, { named: 2 })
+    await until(async () => (await waitingRuns(queues)).length === 1)
+    await cancelWaiting({ queues, runs }, (await waitingRuns(queues))[0]?.id ?? '')
+    const ended = await within(5_000, clock, () => waits)
+    expect(ended?.map(({ outcome }) => outcome.report)).toEqual(['events'])
+  })
+
   it('who leaves while the job is still being added ends only their own wait', LONG, async () => {
     const asking = new AbortController()
     const gone = new Error('the asker is gone')
@@ -69,8 +79,8 @@ describe('without a worker on the queues', () => {
       asking.abort(gone)
       await clock.sleep(50)
     }
-    await expect(follow(new Runs(), asking.signal, ask)).rejects.toBe(gone)
-    await expect(follow(new Runs(), asking.signal, ask)).rejects.toBe(gone)
+    await expect(follow(new Runs(), asking.signal, { addJob: ask })).rejects.toBe(gone)
+    await expect(follow(new Runs(), asking.signal, { addJob: ask })).rejects.toBe(gone)
   })
 
   it('a backfill that is requested twice is one, while it is named, waits, and can be cancelled', LONG, async () => {

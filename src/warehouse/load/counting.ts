@@ -85,11 +85,9 @@ async function recordCreations(sql: Sql, place: ReportPart, { span, readBy, keys
       INSERT INTO tidemark.creations
       SELECT ${text(place.report.name)}, ${text(place.scope)}, key, since, until, ${text(readBy)} FROM noted;
       DELETE FROM tidemark.absences WHERE ${partSql(place)} AND again_from IS NOT NULL AND key IN (SELECT key FROM noted)`)
-    const held = await sql.rows<{ key: string }>(
-      `SELECT ${storedKeySql(place)} AS key FROM ${storedRowsSql(place)} AND t.${key} IN (SELECT ${key} FROM read_keys)`,
-    )
-    const stored = new Set(held.map((row) => row.key))
-    missing.push(...some.map(String).filter((each) => !stored.has(each)))
+    const unknown = `SELECT ${key}::VARCHAR AS key FROM read_keys
+      WHERE ${key} NOT IN (SELECT t.${key} FROM ${storedRowsSql(place)} AND t.${key} IN (SELECT ${key} FROM read_keys))`
+    missing.push(...(await sql.rows<{ key: string }>(unknown)).map((row) => row.key))
   }
   return missing
 }

@@ -1,10 +1,13 @@
 /** Stores rejected rows, until the service returns a correct version. */
 import type { Declaration } from '../../../schema/report.ts'
-import { tableOf } from '../../../schema/tables.ts'
+import { tableOf, wireKey } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
+import { Kind } from '../../plan/kinds.ts'
 import { WITHHELD } from '../../plan/privacy.ts'
 import { ROWS_A_PAGE } from '../../plan/stagedNames.ts'
-import { countOf, type Sql, name, names, text, time } from '../database/sql.ts'
+import { countOf, type Sql, names, pointer, text, time } from '../database/sql.ts'
+import { ownKeySql } from '../tables/tables.ts'
+import { castOf } from './casts.ts'
 import type { RejectedBatch } from './loadInput.ts'
 import type { RowMerge, LoadTransaction } from './loadSteps.ts'
 
@@ -43,11 +46,8 @@ async function recordRejected(
   const row = excludePayload ? WITHHELD_ROW : 'row'
   const reason = excludePayload ? REASON_ALONE : 'reason'
   const knowsGone = input.gone !== undefined
-  const key = keyField(report)
-  const isGone =
-    knowsGone && key !== undefined
-      ? `coalesce((f.key, p.scope) IN (SELECT (${name(key.column)}::VARCHAR, ${scopeSql(report)}) FROM gone_keys WHERE "~stamp" IS NULL), false)`
-      : 'false'
+  const goneKeys = `SELECT (${ownKeySql(report, 'g')}, ${scopeSql(report)}) FROM gone_keys g WHERE g."~stamp" IS NULL`
+  const isGone = knowsGone ? `coalesce((f.key, p.scope) IN (${goneKeys}), false)` : 'false'
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE rejections AS
     SELECT DISTINCT ON (coalesce(p.scope, ''), f.row)
@@ -90,21 +90,15 @@ function scopeSql(report: Declaration): string {
   return report.asked.length === 0 ? `''` : `concat_ws(':', ${names(report.asked.map(({ column }) => column))})`
 }
 
-/** Returns SQL for a rejected row's key as it would be stored: the number 7.0 is 7. */
+/** Returns SQL for a rejected row's key as `ownKeySql` would return it. In a BIGINT column, the number 7.0 is 7. */
 export function keySql(report: Declaration): string {
-  const field = keyField(report)
-  if (field === undefined) return 'NULL'
-  const sent = `json_extract_string(try_cast(row AS JSON), ${text(`/${field.wire}`)})`
-  const number = `try_cast(${sent} AS DECIMAL(38,9))`
-  const whole = `try_cast(${number} AS BIGINT)`
-  return `CASE WHEN ${number} = ${whole} THEN ${whole}::VARCHAR ELSE ${sent} END`
-}
-
-function keyField(report: Declaration): { readonly wire: string; readonly column: string } | undefined {
-  const found = tableOf(report).fields.flatMap(({ name: column, sources: [wire] }) =>
-    report.key.includes(column) && wire !== undefined && wire in report.fields ? [{ wire, column }] : [],
-  )
-  return found[0]
+  const { fields } = tableOf(report)
+  const parts = wireKey(report).map((wire) => {
+    const sent = `json_extract_string(try_cast(row AS JSON), ${pointer(wire)})`
+    const type = fields.find(({ sources }) => sources[0] === wire)?.type ?? 'VARCHAR'
+    return `coalesce((${castOf(sent, type, Kind.text)})::VARCHAR, ${sent})`
+  })
+  return parts.length === 0 ? 'NULL' : parts.join(` || ':' || `)
 }
 
 const reportsWithRejected = (sql: Sql): Promise<{ report: string; listed: number }[]> =>
@@ -114,15 +108,15 @@ const reportsWithRejected = (sql: Sql): Promise<{ report: string; listed: number
 
 /** Deletes rejected rows of which a later version was stored. A summary does not replace a full row. */
 async function deleteCorrectedRows(sql: Sql, { report, staged }: RowMerge): Promise<void> {
-  const key = keyField(report)
-  if (key === undefined || !(await reportsWithRejected(sql)).some((each) => each.report === report.name)) return
+  const rejected = await reportsWithRejected(sql)
+  if (report.perRecord !== undefined || rejected.every((each) => each.report !== report.name)) return
   const summary = [...new Set(Object.values(report.fields).flatMap(({ also = [] }) => also))]
   const carriesSummary = summary.map((field) => staged.carries(field))
   const hasSummary = summary.map((field) => `json_exists(r.row, ${text(`/${field}`)})`)
   await sql.run(`
     DELETE FROM tidemark.rejected_rows WHERE rowid IN (
       SELECT r.rowid FROM tidemark.rejected_rows r
-      JOIN (SELECT ${name(key.column)}::VARCHAR AS key, ${scopeSql(report)} AS scope, "~observed_at" AS observed_at,
+      JOIN (SELECT ${ownKeySql(report, 's')} AS key, ${scopeSql(report)} AS scope, "~observed_at" AS observed_at,
               ${carriesSummary.length === 0 ? 'false' : `(${carriesSummary.join(' OR ')})`} AS is_summary
             FROM staged s) s ON s.key = r.key AND s.scope = r.scope
       WHERE r.report = ${text(report.name)} AND r.observed_at < s.observed_at

@@ -3,6 +3,7 @@ import type { Declaration } from '../../../schema/report.ts'
 import { type ReportTable, tableOf } from '../../../schema/tables.ts'
 import { Kind } from '../../plan/kinds.ts'
 import { name, names, text } from '../database/sql.ts'
+import { ownKeySql } from '../tables/tables.ts'
 import { castOf } from './casts.ts'
 import type { RowKeys } from './loadInput.ts'
 
@@ -20,7 +21,7 @@ export const storedRowsSql = ({ report, scope }: ReportPart): string =>
 
 export const heldRowsSql = (place: ReportPart): string => `${storedRowsSql(place)} AND NOT t.is_deleted`
 
-export const storedKeySql = ({ report }: Pick<ReportPart, 'report'>): string => `t.${name(keyColumn(report))}::VARCHAR`
+export const storedKeySql = ({ report }: Pick<ReportPart, 'report'>): string => ownKeySql(report, 't')
 
 /** Returns the key column that is in the row. The other key columns are parameters of the request. */
 export function keyColumn(report: Declaration): string {

@@ -2,7 +2,7 @@
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
 import { countOf, onlyRow, type Sql, name, names, sameSql, text, time } from '../database/sql.ts'
-import { stampSql } from '../tables/tables.ts'
+import { ownKeySql, stampSql } from '../tables/tables.ts'
 
 const KEYS_NAMED_MAX = 20
 
@@ -59,13 +59,12 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
   const sentStamp = stampSql(report, 's') ?? 'NULL'
   const editedSince = `coalesce(${sentStamp} > ${time(window.mark)} AND coalesce(${sentStamp} > ${stamp ?? 'NULL'}, true), false)`
   const inWindow = `BETWEEN ${time(window.since)} AND ${time(window.until)}`
-  const ownKeys = report.key.filter((column) => !report.asked.some((asked) => asked.column === column))
   // The service has returned rejected rows too, so they are not extra rows.
   const notSent = (rows: string) => `
     SELECT ${keyOf('h')} AS key FROM ${copy} h
     WHERE ${inScope('h')} AND NOT h.is_deleted AND ${rows} AND NOT EXISTS (FROM ${table} s WHERE ${same})
       AND NOT EXISTS (FROM tidemark.rejected_rows r WHERE r.report = ${text(report.name)} AND r.scope = ${text(scope)}
-        AND r.key = ${ownKeys.map((column) => `h.${name(column)}::VARCHAR`).join(' || ')})`
+        AND r.key = ${ownKeySql(report, 'h')})`
   const sent = `SELECT * FROM ${table} s WHERE ${inScope('s')}`
   return {
     rows: await countOf(sql, `${table} s WHERE ${inScope('s')}`),

@@ -33,6 +33,13 @@ export function stampSql({ newerBy }: Declaration, alias: string, columns = newe
   return stamps.length > 1 ? `coalesce(${stamps.join(', ')})` : stamps[0]
 }
 
+/** Returns SQL for the fields of the key that are in the row, not in its request. Example: `7`, or `7:2` for two fields. */
+export const ownKeySql = ({ key, asked }: Declaration, alias: string): string =>
+  key
+    .filter((column) => !asked.some((each) => each.column === column))
+    .map((column) => `${alias}.${name(column)}::VARCHAR`)
+    .join(` || ':' || `)
+
 type Compression = Readonly<Record<string, string>>
 
 export async function createTables(sql: Sql, tables: readonly ReportTable[], compressed: Compression): Promise<void> {
