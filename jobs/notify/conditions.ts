@@ -2,6 +2,7 @@
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'
 import { advisedOverlap } from '../../src/units.ts'
+import { counted } from '../../src/words.ts'
 import { MINUTE_MS, toMillis } from '../../src/instant.ts'
 import type { BookFigures } from '../../src/warehouse/books/bookFigures.ts'
 import type { Failures, Message } from './memory.ts'
@@ -28,6 +29,7 @@ export function conditionsOf(known: WatchedState, rules: Rules): Condition[] {
     ...enabled.flatMap(brakeCondition),
     ...known.failures.flatMap((failures) => failingConditions(failures, rules)),
     ...enabled.flatMap((figures) => lateCondition(figures, known)),
+    ...enabled.flatMap(missedCondition),
     ...(known.checksLag ? enabled.flatMap((figures) => lagCondition(figures, known, rules)) : []),
   ]
 }
@@ -53,6 +55,13 @@ function lateCondition(figures: BookFigures, { reports }: WatchedState): Conditi
   const message = `${report}: the service showed rows too late for their windows (${lateRows} in the last day)`
   const cure = `Set reports.${report}.overlap to ${overlap}. To read changes that were as late, run "tidemark reconcile ${report}".`
   return [{ key: `late ${report}`, event: 'rows.late', report, message, cure }]
+}
+
+function missedCondition({ report, missedRows }: BookFigures): Condition[] {
+  if (missedRows === 0) return []
+  const message = `${report}: the last reconcile found and stored ${counted(missedRows, 'row')} that no window had brought`
+  const cure = `Set reports.${report}.overlap to twice the time that the service took to show them. The next reconcile looks again.`
+  return [{ key: `missed ${report}`, event: 'rows.late', report, message, cure }]
 }
 
 export const isBrake = ({ code }: Pick<Failures, 'code'>): boolean => code === 'MASS_DELETE_STOPPED'

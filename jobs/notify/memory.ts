@@ -29,13 +29,11 @@ export const Message = z.object({
 })
 export type Message = z.infer<typeof Message>
 
+const cursor = z.custom<Cursor>((value) => typeof value === 'string')
 const ReceiverState = z.object({
   waiting: z.array(Message),
   /** For each report, the cursor of the last change that a message covers. Receivers of notices have no cursors. */
-  cursors: z.partialRecord(
-    report,
-    z.custom<Cursor>((value) => typeof value === 'string'),
-  ),
+  cursors: z.partialRecord(report, cursor),
   /** The failed deliveries since the last accepted message. Undefined if the last message was accepted. */
   failing: z.object({ since: z.string(), tries: z.number(), why: z.string() }).optional(),
 })

@@ -18,28 +18,23 @@ export interface NotifierOptions extends DeliveriesOptions {
   readonly times?: typeof TIMES
 }
 
-const TIMES = {
-  checkMs: 30 * SECOND_MS,
-  lagGraceMs: 5 * MINUTE_MS,
-}
+const TIMES = { checkMs: 30 * SECOND_MS, lagGraceMs: 5 * MINUTE_MS }
 
 export class Notifier {
   readonly deliveries: Deliveries
   readonly #options: NotifierOptions
-  readonly #times: typeof TIMES
   /** The receivers that may have undelivered messages. At first, these are all receivers. */
   readonly #due: Set<string>
   #wake = Promise.withResolvers<void>()
 
   constructor(options: NotifierOptions) {
     this.#options = options
-    this.#times = options.times ?? TIMES
     this.deliveries = new Deliveries(options)
     this.#due = new Set(this.deliveries.receivers.map(({ name }) => name))
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { runs, clock, log, config, book } = this.#options
+    const { runs, clock, log, config, book, times = TIMES } = this.#options
     // Removes failures of disabled reports. A disabled report never runs again, so its notice would never end.
     book.memory.failures = book.memory.failures.filter((each) => isKnown(each) && config.reports[each.report].enabled)
     const unfollow = runs.follow((event) => this.#recordRun(event))
@@ -48,9 +43,9 @@ export class Notifier {
     try {
       while (!signal.aborted) {
         this.#wake = Promise.withResolvers<void>()
-        await this.#checkConditions(clock.monotonicMs() - startedMs >= this.#times.lagGraceMs)
+        await this.#checkConditions(clock.monotonicMs() - startedMs >= times.lagGraceMs)
         await this.#requestDue()
-        await within(this.#times.checkMs, clock, () => this.#wake.promise)
+        await within(times.checkMs, clock, () => this.#wake.promise)
       }
     } catch (error) {
       log.error({ err: error }, 'notices are no longer sent: restart the worker')
@@ -113,10 +108,8 @@ export class Notifier {
 
   #add(fields: MessageFields): Message {
     const { event, state, report, code, message } = fields
-    this.#options.log.info(
-      { event, state, report, code },
-      `notice: ${state === 'firing' ? message : `over: ${message}`}`,
-    )
+    const text = state === 'firing' ? message : `over: ${message}`
+    this.#options.log.info({ event, state, report, code }, `notice: ${text}`)
     this.setDue('notices')
     return this.deliveries.add(fields)
   }

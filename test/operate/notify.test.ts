@@ -168,6 +168,27 @@ describe('a notice', () => {
     expect(receiver.taken()[1]).toBe('rows.late resolved enquiries')
   })
 
+  it('is sent when a reconcile finds rows that no window brought, and ends with a reconcile that finds none', async () => {
+    const { tide, receiver, start, run } = await aDesk({ sandbox: { rows: 20 } })
+    await run('events')
+    tide.sandbox.world.lateCommit('events', 3 * HOUR_MS)
+    await run('events')
+    const end = await start()
+    await manyLooks()
+    expect(receiver.taken()).toEqual([])
+    await reconcileReport(tide.context, 'events', { runId: randomUUID(), allowMassDelete: false })
+    await until(() => receiver.taken().length > 0, 'a notice came')
+    expect(receiver.posted[0]?.notice).toMatchObject({
+      event: 'rows.late',
+      message: expect.stringContaining('found and stored 1 row that'),
+      cure: expect.stringContaining('events.overlap'),
+    })
+    await reconcileReport(tide.context, 'events', { runId: randomUUID(), allowMassDelete: false })
+    await until(() => receiver.taken().length > 1, 'it is over')
+    await end()
+    expect(receiver.taken()[1]).toBe('rows.late resolved events')
+  })
+
   it('of a brake that a comparison of counts pulled stays until a reconcile ends well', async () => {
     const { tide, receiver, start, run } = await aDesk({
       sandbox: { rows: 60 },

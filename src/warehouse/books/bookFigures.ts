@@ -19,8 +19,8 @@ export const joinPerReport = (alias: string, columns: string, from: string): str
   `LEFT JOIN (SELECT report, ${columns} FROM tidemark.${from} GROUP BY report) ${alias} USING (report)`
 
 /**
- * SQL that joins counts of rejected rows as `j`, counts of misfits as `v`, and marks as `m`. A report's mark is the oldest
- * mark of its currencies (NULL if one is unread), or its newest audit mark.
+ * SQL that joins counts of rejected rows as `j`, counts of misfits as `v`, results of the last reconcile as `q`, and marks
+ * as `m`. A report's mark is the oldest mark of its currencies (NULL if one is unread), or its newest audit mark.
  */
 export const JOIN_FIGURES = `
   LEFT JOIN (
@@ -29,7 +29,17 @@ export const JOIN_FIGURES = `
     FROM tidemark.marks m JOIN tidemark.report_states s USING (report)
     WHERE ${IS_WINDOW_MARK} AND ${isConfigured('m.scope')} GROUP BY m.report) m USING (report)
   ${joinPerReport('j', 'count(*) FILTER (dismissed_at IS NULL) AS rejected, count(dismissed_at) AS dismissed', 'rejected_rows')}
-  ${joinPerReport('v', 'count(*) AS misfits', 'misfits')}`
+  ${joinPerReport('v', 'count(*) AS misfits', 'misfits')}
+  LEFT JOIN (
+    SELECT report, max(ended_at) AS last_reconcile, sum(missed)::BIGINT AS reconcile_missed,
+      sum(differed)::BIGINT AS reconcile_differed, sum(deleted)::BIGINT AS reconcile_deleted
+    FROM (
+      SELECT k.report, max(k.ended_at) AS ended_at, arg_max(k.missed, k.ended_at) AS missed,
+        arg_max(k.differed, k.ended_at) AS differed, arg_max(k.deleted, k.ended_at) AS deleted
+      FROM tidemark.reconciles k JOIN tidemark.report_states s USING (report)
+      WHERE k.ended_at IS NOT NULL AND ${isConfigured('k.scope')} GROUP BY k.report, k.scope)
+    GROUP BY report
+  ) q USING (report)`
 
 /** SQL: how deletions of the report `s` show. Events of the summary shape have no deletion flag. */
 export const DELETES_VISIBLE = `CASE WHEN (SELECT arg_max(unflagged, load_id) FROM tidemark.loads d WHERE d.rows > 0 AND d.report = s.report) > 0
@@ -54,6 +64,8 @@ export interface BookFigures {
   /** Number of late rows in the last `LATE_NOTICE_HOURS` hours. */
   readonly lateRows: number
   readonly largestLatenessMs: number | undefined
+  /** Number of rows that the last reconcile found missing or different, although their windows were read. */
+  readonly missedRows: number
   /** The message of MASS_DELETE_STOPPED, if deletions were stopped. */
   readonly brakeMessage: string | undefined
   /** The time between two runs that keeps the budget of requests. Undefined if the report runs as configured. */
@@ -65,7 +77,7 @@ const LATE_NOTICE_HOURS = 24
 const FIGURES = `
   SELECT s.report, epoch_us(m.mark) AS mark, epoch_us(r.success) AS "lastSuccess", coalesce(j.rejected, 0) AS rejected, coalesce(v.misfits, 0) AS misfits,
     s.paused_reason IS NOT NULL AS "isPaused", s.paused_code AS "pausedCode", s.paused_reason AS "pausedReason",
-    coalesce(w.late_rows, 0) AS "lateRows", epoch_ms(w.largest_lateness) AS "largestLatenessMs", k.message AS "brakeMessage"
+    coalesce(w.late_rows, 0) AS "lateRows", epoch_ms(w.largest_lateness) AS "largestLatenessMs", k.message AS "brakeMessage", coalesce(q.reconcile_missed + q.reconcile_differed, 0)::INTEGER AS "missedRows"
   FROM tidemark.report_states s
   ${JOIN_FIGURES}
   ${joinPerReport('r', 'max(ended_at) AS success', "runs WHERE state = 'done'")}

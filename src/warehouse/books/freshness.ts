@@ -102,17 +102,7 @@ export function freshnessSql(): string {
       SELECT report, string_agg(scope || ' (' || code || ')', ', ' ORDER BY n) FILTER (n <= ${SKIPPED_NAMED})
         || CASE WHEN count(*) > ${SKIPPED_NAMED} THEN ' and ' || (count(*) - ${SKIPPED_NAMED}) || ' more' ELSE '' END AS skipped_records
       FROM (SELECT *, row_number() OVER (PARTITION BY report ORDER BY attempts, scope) AS n FROM tidemark.skipped_records) GROUP BY report
-    ) x USING (report)
-    LEFT JOIN (
-      SELECT report, max(ended_at) AS last_reconcile, sum(missed)::BIGINT AS reconcile_missed,
-        sum(differed)::BIGINT AS reconcile_differed, sum(deleted)::BIGINT AS reconcile_deleted
-      FROM (
-        SELECT k.report, max(k.ended_at) AS ended_at, arg_max(k.missed, k.ended_at) AS missed,
-          arg_max(k.differed, k.ended_at) AS differed, arg_max(k.deleted, k.ended_at) AS deleted
-        FROM tidemark.reconciles k JOIN tidemark.report_states s USING (report)
-        WHERE k.ended_at IS NOT NULL AND ${isConfigured('k.scope')} GROUP BY k.report, k.scope)
-      GROUP BY report
-    ) q USING (report)) f LEFT JOIN (${FACTS}) x USING (report);
+    ) x USING (report)) f LEFT JOIN (${FACTS}) x USING (report);
     COMMENT ON VIEW tidemark.freshness IS 'One row per report: up to when it is complete, and why not later';`
 }
 
