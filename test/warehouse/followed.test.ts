@@ -63,3 +63,19 @@ it('a record with an earlier time than its trail is due, since the clock was set
   await shown(opened, '10:30:00', { stamp: '11:00:00' })
   expect(await due(opened)).toEqual(['3:7'])
 })
+
+it('trails that cannot be read do not keep others from being read again', async () => {
+  await using opened = await aWarehouse()
+  const { warehouse } = opened
+  await loadRows(opened, events, [{ eventId: 7 }, { eventId: 8 }], { followers })
+  const now = at('2026-03-01T12:00:00Z')
+  const trails = ['3:7', '3:8'].map((scope) => ({ scope, at: now }))
+  const closes = trails.map(({ scope }) => aClosedWindow({ scope, marks: [{ mark: 'since', value: now }] }))
+  const load = { report: auditEntries, runId: 'run-1', now, closes, entryWindows: [], audited: trails }
+  await warehouse.load({ kind: 'audit', ...load })
+  const skipped = [{ scope: '3:8', code: 'REPORT_FORBIDDEN', reason: 'the service answered 403' }]
+  await warehouse.recordSkipped({ report: 'audit_entries', now }, skipped)
+  const ask = { report: 'audit_entries', follows: 'events', keyColumn: 'event_id', scopePrefix: '3:', now, again: now }
+  const [first] = await warehouse.books.recordsToReadAgain({ ...ask, limit: 1 })
+  expect(first).toMatchObject({ scope: '3:7', waitsForRetry: false })
+})

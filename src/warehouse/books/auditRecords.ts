@@ -73,7 +73,9 @@ export function dueRecords(sql: Sql, ask: RecordsRequest): Promise<DueRecord[]> 
 
 export function recordsToReadAgain(sql: Sql, ask: RecordsRequest & { again: Instant; limit: number }) {
   const again = `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(ask.again)}, true)`
-  return recordsWhere(sql, ask, `WHERE ${again} ORDER BY f.ask_after DESC NULLS LAST, k.id DESC LIMIT ${ask.limit}`)
+  // Skipped trails come last. Otherwise they could fill the limit of each run.
+  const order = `x.scope IS NOT NULL, f.ask_after DESC NULLS LAST, k.id DESC`
+  return recordsWhere(sql, ask, `WHERE ${again} ORDER BY ${order} LIMIT ${ask.limit}`)
 }
 
 export async function lastReadRecord(sql: Sql, ask: RecordsRequest): Promise<DueRecord | undefined> {
