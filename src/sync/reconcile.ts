@@ -2,7 +2,7 @@
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { SyncError } from '../errors.ts'
-import { type Instant, parseInstant } from '../instant.ts'
+import type { Instant } from '../instant.ts'
 import type { Span } from '../plan/spans.ts'
 import { NO_PREVIOUS_RUN, floorToSecond, nextWindow } from '../plan/window.ts'
 import { keyText } from '../staging/scanPage.ts'
@@ -16,8 +16,6 @@ import { type ReportRun, syncReport } from './syncReport.ts'
 import { oneRun, type RunRequest } from './oneRun.ts'
 import { pausedReports } from './pauses.ts'
 import { nothingRun, type ReportOutcome } from './reportOutcome.ts'
-
-const EARLIEST = parseInstant('1970-01-01T00:00:00Z') as Instant
 
 export interface ReconcileOptions {
   readonly runId: string
@@ -91,7 +89,7 @@ async function keysBeforeStart({ warehouse }: SyncContext, { plan, source }: Rea
   const absent = declaration.window.required ? await warehouse.books.absentKeys(declaration.name, scope) : []
   if (absent.length === 0) return []
   // With `expand`, as all other requests of this reading: without it, the service may send more rows in a page.
-  const slices = provenSlices({ ...source, rows: undefined }, [{ since: EARLIEST, until: config.start }])
+  const slices = provenSlices({ ...source, rows: undefined }, [{ since: 0 as Instant, until: config.start }])
   const missing = new Set(absent)
   for await (const { keys } of slices) for (const key of keys) missing.delete(keyText(key))
   return absent.filter((key) => !missing.has(key))
