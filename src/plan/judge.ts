@@ -4,7 +4,8 @@ import * as facts from './sliceFacts.ts'
 import { isFullPage, type PagingProfile, withLastPage, withLoweredClamp } from './pagingProfile.ts'
 import type { CutPlan, SliceState, PageOrder, ProbeName, Verdict } from './slice.ts'
 import type { Span } from './spans.ts'
-import type { Proof, Walk } from './walk.ts'
+import { type Proof, totalOf, type Walk } from './walk.ts'
+import { endsFull, leastTotalOf, meetsTotal, refusalOfNeededPage } from './walkFacts.ts'
 
 export interface Rule {
   readonly name: string
@@ -31,6 +32,8 @@ const cut = (how: Omit<CutPlan, 'stamps' | 'pageRows'> = {}, samples: 1 | 2 = 1)
 })
 const cutInto = (parts: readonly Span[] | undefined, total?: number): Verdict | false =>
   parts !== undefined && cut({ total, parts })
+const cutIntoLoads = (state: SliceState, total: number): Verdict | false =>
+  cutInto(facts.splitIntoLoads(state, total), total)
 
 const readAgain = (state: SliceState): Verdict => ({
   kind: 'read again',
@@ -38,14 +41,16 @@ const readAgain = (state: SliceState): Verdict => ({
   rowsAsked: facts.nextPageSize(state),
 })
 
-function giveUp(state: SliceState): Verdict {
-  const { walk } = state
-  const refusal = walk.refusalOfNeededPage(state.profile)
-  if (refusal !== undefined) return { kind: 'give up', why: `the next page is refused: ${refusal.message}` }
+const giveUp = (state: SliceState): Verdict => ({ kind: 'give up', why: whyIncomplete(state) })
+
+function whyIncomplete(state: SliceState): string | undefined {
+  const { walk, profile } = state
+  const refusal = refusalOfNeededPage(walk, profile)
+  if (refusal !== undefined) return `the next page is refused: ${refusal.message}`
   if (facts.agreesBelowTotals(state))
-    return { kind: 'give up', why: `the service counts ${walk.leastTotal} rows, but its pages have ${walk.distinct}` }
+    return `the service counts ${leastTotalOf(walk)} rows, but its pages have ${walk.distinct}`
   const why = 'the service ignores pageNumber, and one instant has as many rows as a response'
-  return { kind: 'give up', why: facts.hidesAtOneInstant(state) ? why : undefined }
+  return facts.hidesAtOneInstant(state) ? why : undefined
 }
 
 const NUMBERING: readonly Rule[] = [
@@ -74,47 +79,41 @@ const ENVELOPE: readonly Rule[] = [
     name: 'Page 1 has as many keys as its total and has room left',
     verdict: 'proven by `single`',
     argued: SINGLE,
-    apply: ({ profile, walk }) => walk.meetsTotal && !walk.endsFull(profile) && proven('single', walk),
+    apply: ({ profile, walk }) => meetsTotal(walk) && !endsFull(walk, profile) && proven('single', walk),
   },
   {
     name: 'The total counts more rows than page 1, and only one response is wanted',
     verdict: 'cut',
     argued: 'The first run of reports without a required bound',
     apply: ({ policy, walk }) => {
-      const { totalCount: total = 0, firstPageRows } = walk
-      return policy.cuts === 'only one response is wanted' && total > firstPageRows && cut({ total })
+      const total = totalOf(walk) ?? 0
+      return policy.cuts === 'only one response is wanted' && total > walk.first.rows && cut({ total })
     },
   },
   {
     name: 'More pages in a span that is partly old. Its old part has no lower bound, or probably more than a page',
     verdict: 'cut between the old and the young part',
     argued: TOTAL,
-    apply: (state) => facts.hasMorePages(state) && cutInto(facts.splitByAge(state), state.walk.totalCount),
+    apply: (state) => facts.hasMorePages(state) && cutInto(facts.splitByAge(state), totalOf(state.walk)),
   },
   {
     name: 'More pages in an old span with more than a load and no lower bound',
     verdict: 'cut at `start`',
     argued: COST,
-    apply: (state) => facts.isOldOverOneLoad(state) && cutInto(facts.splitAtStart(state), state.walk.totalCount),
+    apply: (state) => facts.isOldOverOneLoad(state) && cutInto(facts.splitAtStart(state), totalOf(state.walk)),
   },
   {
     name: 'More pages in a divisible span without a crowded instant. It is young, or has more than 16 pages after a move. No page was ever longer than page 1',
     verdict: 'cut by the total',
     argued: TOTAL,
-    apply: (state) => facts.isCutByTotal(state) && cut({ total: state.walk.totalCount }),
+    apply: (state) => facts.isCutByTotal(state) && cut({ total: totalOf(state.walk) }),
   },
   {
     name: 'More pages in an old divisible span with more than a load, and no page was ever longer than page 1',
     verdict: 'cut into loads',
     argued: COST,
-    apply: (state) => {
-      const { totalCount: total = 0 } = state.walk
-      return (
-        facts.isOldOverOneLoad(state) &&
-        facts.isTotalTrusted(state) &&
-        cutInto(facts.splitIntoLoads(state, total), total)
-      )
-    },
+    apply: (state) =>
+      facts.isOldOverOneLoad(state) && facts.isTotalTrusted(state) && cutIntoLoads(state, totalOf(state.walk) ?? 0),
   },
   {
     name: 'Page 1 of any other envelope',
@@ -180,7 +179,7 @@ const BARE_ARRAY: readonly Rule[] = [
       state.readUpTo === 'page 2' &&
       state.page1Complete === 'unless clamped' &&
       facts.continuesOnPage2(state) && { kind: 'learn again' },
-    learns: (state) => withLoweredClamp(state.profile, state.walk.firstPageRows),
+    learns: (state) => withLoweredClamp(state.profile, state.walk.first.rows),
   },
   {
     name: 'An old span of different rows with keys, which may be counted, and the last page was not searched yet',
@@ -200,9 +199,7 @@ const BARE_ARRAY: readonly Rule[] = [
     argued: COST,
     apply: (state) => {
       const total = facts.lastPageFound(state)?.total ?? 0
-      return (
-        facts.mustWalkBack(state) && total > facts.countMax(state) && cutInto(facts.splitIntoLoads(state, total), total)
-      )
+      return facts.mustWalkBack(state) && total > facts.countMax(state) && cutIntoLoads(state, total)
     },
     learns: learn.countedPages,
   },
@@ -238,7 +235,7 @@ const BARE_ARRAY: readonly Rule[] = [
     apply: (state) =>
       state.readUpTo === 'page 1' &&
       facts.canBeCut(state) &&
-      isFullPage(state.profile, state.walk.firstPageRows) &&
+      isFullPage(state.profile, state.walk.first.rows) &&
       cut({ parts: facts.splitOffOld(state) }),
   },
   {
@@ -255,7 +252,7 @@ const ARRAY_PAGE_2: readonly Rule[] = [
     verdict: 'cut by the stamps of both pages; first between an old part and a shorter young one',
     argued: COST,
     apply: (state) =>
-      facts.canBeCut(state) && state.walk.latestNewRows > 0 && cut({ parts: facts.splitOffOld(state) }, 2),
+      facts.canBeCut(state) && state.walk.latest.newRows > 0 && cut({ parts: facts.splitOffOld(state) }, 2),
     learns: learn.followedPage,
   },
   {
@@ -269,7 +266,7 @@ const ARRAY_PAGE_2: readonly Rule[] = [
     name: 'Page 2 has new rows, and the span cannot be cut',
     verdict: 'read to the end',
     argued: AGREED,
-    apply: (state) => state.walk.latestNewRows > 0 && read('to the end'),
+    apply: (state) => state.walk.latest.newRows > 0 && read('to the end'),
     learns: learn.followedPage,
   },
   {
@@ -277,7 +274,7 @@ const ARRAY_PAGE_2: readonly Rule[] = [
     verdict: 'read again, as a second walk',
     argued: AGREED,
     apply: readAgain,
-    learns: (state) => withLastPage(state.profile, state.walk.firstPageRows),
+    learns: (state) => withLastPage(state.profile, state.walk.first.rows),
   },
 ]
 
@@ -294,7 +291,7 @@ const ENDED_WALK: readonly Rule[] = [
     argued: TOTAL,
     apply: (state) => {
       const { walk, attempt } = state
-      const isMet = walk.firstTotal !== undefined && walk.meetsTotal && !walk.page2Repeats
+      const isMet = walk.first.totalCount !== undefined && meetsTotal(walk) && !walk.page2Repeats
       return attempt === 1 && isMet && (facts.isOld(state) || walk.pages === 1) && proven('total', walk)
     },
     learns: learn.walkedPages,
@@ -356,7 +353,7 @@ const ENDED_WALK: readonly Rule[] = [
     argued: AGREED,
     apply: (state) =>
       facts.isAgreed(state) &&
-      state.walk.refusalOfNeededPage(state.profile) === undefined &&
+      refusalOfNeededPage(state.walk, state.profile) === undefined &&
       proven('agreed', state.walk),
     learns: learn.agreedPages,
   },

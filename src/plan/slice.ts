@@ -81,7 +81,6 @@ export interface CountedPages {
 export interface SliceProgress {
   readonly readUpTo: 'page 1' | 'page 2' | 'the end'
   readonly attempt: number
-  readonly walk: Walk
   readonly previous?: Walk | undefined
   readonly backwardWalk?: Walk
   readonly page1Complete: Page1Completeness
@@ -91,6 +90,7 @@ export interface SliceProgress {
 }
 
 export interface SliceState extends SliceProgress {
+  readonly walk: Walk
   readonly profile: PagingProfile
   readonly slice: Slice
   readonly policy: WalkPolicy

@@ -17,7 +17,7 @@ import {
   withPage,
   UNKNOWN_PAGING,
 } from '../../src/plan/pagingProfile.ts'
-import { Walk } from '../../src/plan/walk.ts'
+import { afterPage, beginWalk } from '../../src/plan/walk.ts'
 
 /** How a service answers for a page behind the last one. `first again`: for every page, whatever is behind. */
 type Behind = 'empty' | 'last again' | 'refused' | 'first again'
@@ -58,14 +58,12 @@ function pagesOf({ cutsAt, behind }: Service, { rows }: Question): Pages {
 /** One span of a bare array that is judged by its first pages, without counting. */
 function read(pages: Pages, { rowsAsked, doubts, mayCut }: Omit<Question, 'rows'>, known: PagingProfile) {
   let profile = withPage(known, pages.first.length)
-  const walk = new Walk({ keyed: true, rowsAsked, usualPageSize: rowsAsked })
-  walk.saw({ pageNumber: 1, rowCount: pages.first.length, keys: pages.first })
+  let walk = afterPage(beginWalk(rowsAsked), { pageNumber: 1, rowCount: pages.first.length, keys: pages.first })
   const rows = pages.first.length
   const page1Complete: Page1Completeness = completenessOfPage1(profile, { rows, rowsSent: rows, rowsAsked }, doubts)
   let progress: SliceProgress = {
     readUpTo: 'page 1',
     attempt: 1,
-    walk,
     page1Complete,
     firstNumberRequested: 1,
     probes: {},
@@ -84,6 +82,7 @@ function read(pages: Pages, { rowsAsked, doubts, mayCut }: Omit<Question, 'rows'
         loadRowsMax: 1e6,
         walkAttemptsMax: 4,
       },
+      walk,
       ...progress,
     } satisfies SliceState)
     ;({ profile } = judged)
@@ -93,9 +92,9 @@ function read(pages: Pages, { rowsAsked, doubts, mayCut }: Omit<Question, 'rows'
       progress = { ...progress, probes: { narrower: pages.hides === true ? 'hidden' : 'nothing new' } }
     else if (verdict.kind === 'read' && verdict.what === 'page 2') {
       const { second } = pages
-      if (second === 'refused') walk.saw({ pageNumber: 2, rowCount: 0, keys: [], refusal: REFUSAL })
-      else
-        walk.saw({ pageNumber: 2, rowCount: second.length, keys: second, isRepeat: second === pages.first && rows > 0 })
+      const isRepeat = second === pages.first && rows > 0
+      const page2 = second === 'refused' ? { keys: [], refusal: REFUSAL } : { keys: second, isRepeat }
+      walk = afterPage(walk, { pageNumber: 2, rowCount: page2.keys.length, ...page2 })
       progress = { ...progress, readUpTo: 'page 2' }
     } else return { page1Complete, concluded: conclusions[verdict.kind] ?? verdict.kind, verdict, profile }
   }
@@ -225,12 +224,12 @@ describe('a first walk over old rows of an envelope', () => {
     pages: readonly { keys: readonly number[]; totalCount: number }[],
     slice: Partial<SliceState['slice']>,
   ) {
-    const walk = new Walk({ keyed: true, rowsAsked: 10, usualPageSize: 10 })
-    for (const [n, page] of pages.entries()) walk.saw({ pageNumber: n + 1, rowCount: page.keys.length, ...page })
+    let walk = beginWalk(10)
+    for (const [n, page] of pages.entries())
+      walk = afterPage(walk, { pageNumber: n + 1, rowCount: page.keys.length, ...page })
     const progress: SliceProgress = {
       readUpTo: 'the end',
       attempt: 1,
-      walk,
       page1Complete: 'unknown',
       firstNumberRequested: 1,
       probes: {},
@@ -242,6 +241,7 @@ describe('a first walk over old rows of an envelope', () => {
       slice: { span, ...slice },
       policy,
       settings: { ...settings, ...times },
+      walk,
       ...progress,
     }).verdict
   }
@@ -274,10 +274,9 @@ describe('a first walk over old rows of an envelope', () => {
   })
 
   it('is not proven by two walks if both pages have the same rows in another order, and the total counts both', () => {
-    const walk = new Walk({ keyed: true, rowsAsked: 50, usualPageSize: 50 })
     const page = { rowCount: 10, totalCount: 20, pageSize: 50 }
-    walk.saw({ ...page, pageNumber: 1, keys: keysFrom(0, 10) })
-    walk.saw({ ...page, pageNumber: 2, keys: keysFrom(0, 10).toReversed() })
+    const first = afterPage(beginWalk(50), { ...page, pageNumber: 1, keys: keysFrom(0, 10) })
+    const walk = afterPage(first, { ...page, pageNumber: 2, keys: keysFrom(0, 10).toReversed() })
     const { verdict } = judge({
       profile: NUMBERED,
       slice: { span },

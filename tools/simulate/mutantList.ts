@@ -77,15 +77,15 @@ export const MUTANTS: Readonly<Record<string, readonly Mutant[]>> = {
     {
       name: 'a page that is not full proves an envelope, although the total is higher',
       file: 'src/plan/judge.ts',
-      from: '({ profile, walk }) => walk.meetsTotal && !walk.endsFull(profile) &&',
-      to: '({ settings, walk }) => walk.firstPageRows < settings.pageSize &&',
+      from: '({ profile, walk }) => meetsTotal(walk) && !endsFull(walk, profile) &&',
+      to: '({ settings, walk }) => walk.first.rows < settings.pageSize &&',
     },
     {
       name: '`agreed` needs only one walk',
       file: 'src/plan/sliceFacts.ts',
-      from: `  walk.endedWithoutRepeats(profile) &&
-  previous.endedWithoutRepeats(profile) &&
-  walk.agreesWith(previous)`,
+      from: `  walks.endedWithoutRepeats(walk, profile) &&
+  walks.endedWithoutRepeats(previous, profile) &&
+  walks.haveSameRows(walk, previous)`,
       to: '  walk.rows >= 0 && profile !== undefined',
     },
     {
@@ -120,9 +120,9 @@ export const MUTANTS: Readonly<Record<string, readonly Mutant[]>> = {
       needs: 'stampsBack',
       file: 'src/sync/walk/proveSlice.ts',
       from: 'await walk.readBackwards(last.isComplete ? last.number - 1 : last.number)',
-      to: `walk.record(this.firstPages[0] as FetchedPage)
-    await source.rows?.add(this.firstPages[0] as FetchedPage)
-    for (let n = last.isComplete ? last.number - 1 : last.number; n > 1; n -= 1) await source.rows?.add(await walk.readPage(n))`,
+      to: `walk.record(reading.firstPages[0])
+  await source.rows?.add(reading.firstPages[0])
+  for (let n = last.isComplete ? last.number - 1 : last.number; n > 1; n -= 1) await source.rows?.add(await walk.readPage(n))`,
     },
     {
       name: 'the last page is not read again after the pages before it',
@@ -136,7 +136,7 @@ export const MUTANTS: Readonly<Record<string, readonly Mutant[]>> = {
       name: '`total` proves a bare array with fewer rows than its pages have room for',
       needs: 'unstableOrder',
       file: 'src/plan/sliceFacts.ts',
-      from: 'return walk.hasExactly(total) ? walk',
+      from: 'return walks.hasExactly(walk, total) ? walk',
       to: 'return walk.distinct <= total ? walk',
     },
     {
@@ -168,8 +168,8 @@ export const MUTANTS: Readonly<Record<string, readonly Mutant[]>> = {
     {
       name: 'found: the last page, repeated for a higher number, counts as rows that were returned twice',
       file: 'src/plan/walk.ts',
-      from: 'else if (isRepeat) this.#sawAgain(page)',
-      to: 'else if (isRepeat && pageNumber < 0) this.#sawAgain(page)',
+      from: 'if (page.isRepeat === true) return afterRepeat(walk, page)',
+      to: 'if (page.isRepeat === true && page.pageNumber < 0) return afterRepeat(walk, page)',
     },
   ],
   'which version is newer': [

@@ -3,7 +3,8 @@ import type { Observe } from '../../observe.ts'
 import type { WalkPolicy, WalkSettings } from '../../plan/slice.ts'
 import type { Question } from '../../plan/question.ts'
 import type { Span } from '../../plan/spans.ts'
-import { Walk } from '../../plan/walk.ts'
+import { afterPage, beginWalk, totalOf, type Walk } from '../../plan/walk.ts'
+import { endsFull, hasMoved, isAtEnd, lastPageByTotal, meetsTotal } from '../../plan/walkFacts.ts'
 import type { ScannedPage } from '../../staging/scanPage.ts'
 import { eachConcurrently } from '../concurrently.ts'
 import type { FetchedPage, PageSource } from './pageSource.ts'
@@ -35,18 +36,17 @@ export const keylessOf = ({ rejected }: ScannedPage): string[] =>
   rejected.filter(({ key }) => key === undefined).map(({ text }) => text)
 
 export class PageWalk {
-  readonly seen: Walk
-  lastWithRows: FetchedPage | undefined
   readonly #source: SliceSource
   readonly #question: Question
+  /** What the pages have shown so far. Each page replaces this value. */
+  seen: Walk
+  lastWithRows: FetchedPage | undefined
   #last: FetchedPage | undefined
-  #isRepeat = false
 
   constructor(source: SliceSource, span: Span | undefined, rowsAsked = source.settings.pageSize) {
-    const { keyed, pageSize } = source.settings
     this.#source = source
     this.#question = questionFor(source, span)
-    this.seen = new Walk({ keyed, rowsAsked, usualPageSize: pageSize })
+    this.seen = beginWalk(rowsAsked, source.settings.pageSize)
   }
 
   peek(number: number): Promise<FetchedPage> {
@@ -54,34 +54,35 @@ export class PageWalk {
   }
 
   /** Reads a page and adds it to the walk. A refused page after page 1 counts as empty. */
-  async readPage(number: number): Promise<FetchedPage> {
+  async readPage(number: number): Promise<RecordedPage> {
     const { pages } = this.#source
     const size = this.seen.rowsAsked
     const fetched = await (number === 1
       ? pages.readFirst(this.#question, size)
       : pages.readLaterPage(this.#question, number, size))
-    this.record(fetched, this.#repeatsLast(fetched) && !(await this.#isOtherPage(fetched)))
-    return fetched
+    const isRepeat = this.#repeatsLast(fetched) && !(await this.#isOtherPage(fetched))
+    this.record(fetched, isRepeat)
+    return { ...fetched, isRepeat }
   }
 
-  record(fetched: FetchedPage, isRepeat = this.#repeatsLast(fetched)): void {
-    const { page, number, refusal } = fetched
-    this.#isRepeat = isRepeat
+  record(fetched: FetchedPage, isRepeat = false): void {
+    const { page, number: pageNumber, refusal } = fetched
     const { rowCount, keys, envelope } = page
-    this.seen.saw({ ...envelope, pageNumber: number, rowCount, keys, keyless: keylessOf(page), isRepeat, refusal })
-    if (number > (this.#last?.number ?? 0)) this.#last = fetched
-    if (rowCount > 0 && number > (this.lastWithRows?.number ?? 0)) this.lastWithRows = fetched
+    const keyless = keylessOf(page)
+    this.seen = afterPage(this.seen, { ...envelope, pageNumber, rowCount, keys, keyless, isRepeat, refusal })
+    if (pageNumber > (this.#last?.number ?? 0)) this.#last = fetched
+    if (rowCount > 0 && pageNumber > (this.lastWithRows?.number ?? 0)) this.lastWithRows = fetched
   }
 
   async readPagesOfTotal(untilMoved: boolean): Promise<void> {
-    const { seen } = this
-    const last = seen.lastPageByTotal
-    const goesOn = () => !untilMoved || !seen.hasMoved
+    const last = lastPageByTotal(this.seen)
+    const goesOn = () => !untilMoved || !hasMoved(this.seen)
     // Reads pages from both ends in turn: a row that moves to either end appears twice, so the move is noticed early.
     const fromBothEnds = (n: number): number => (n % 2 === 0 ? n / 2 + 2 : last - (n - 1) / 2)
     const numbers = Array.from({ length: last - 1 }, (_, n) => (untilMoved ? fromBothEnds(n) : n + 2))
     await this.#readAtOnce(numbers, goesOn)
-    if (goesOn() && (!seen.meetsTotal || seen.endsFull(this.#source.pages.profile))) await this.readToTheEnd(last + 1)
+    if (!goesOn()) return
+    if (!meetsTotal(this.seen) || endsFull(this.seen, this.#source.pages.profile)) await this.readToTheEnd(last + 1)
   }
 
   /** Reads page `from` and all pages before it. Stops at a repeated row, which shows that rows have moved. */
@@ -93,9 +94,9 @@ export class PageWalk {
   }
 
   async readToTheEnd(from: number): Promise<void> {
-    for (let number = from; !this.seen.isAtEnd(this.#source.pages.profile); number += 1) {
-      const fetched = await this.readPage(number)
-      if (!this.#isRepeat) await this.#source.rows?.add(fetched)
+    for (let number = from; !isAtEnd(this.seen, this.#source.pages.profile); number += 1) {
+      const recorded = await this.readPage(number)
+      if (!recorded.isRepeat) await this.#source.rows?.add(recorded)
     }
   }
 
@@ -114,7 +115,7 @@ export class PageWalk {
   #repeatsLast({ number, page }: FetchedPage): boolean {
     const last = this.#last
     if (last === undefined || number !== last.number + 1 || page.rowCount === 0) return false
-    const isOneRow = page.rowCount === 1 && this.seen.firstPageRows === 1 && page.keys.length === 1
+    const isOneRow = page.rowCount === 1 && this.seen.first.rows === 1 && page.keys.length === 1
     if (page.rowCount !== last.page.rowCount || isOneRow) return false
     return hasSameRows(page, last.page, this.#source.settings.keyed)
   }
@@ -123,13 +124,17 @@ export class PageWalk {
   async #isOtherPage({ page }: FetchedPage): Promise<boolean> {
     const { seen } = this
     const { pages, settings } = this.#source
-    if (settings.keyed || seen.rows + page.rowCount > (seen.totalCount ?? 0)) return false
+    if (settings.keyed || seen.rows + page.rowCount > (totalOf(seen) ?? 0)) return false
     if (pages.profile.afterLastPage === undefined) {
-      const { rowCount } = (await this.peek(seen.lastPageByTotal + 1)).page
+      const { rowCount } = (await this.peek(lastPageByTotal(seen) + 1)).page
       pages.profile = { ...pages.profile, afterLastPage: rowCount === 0 ? 'nothing' : 'rows' }
     }
     return pages.profile.afterLastPage === 'nothing'
   }
+}
+
+interface RecordedPage extends FetchedPage {
+  readonly isRepeat: boolean
 }
 
 function hasSameRows(a: ScannedPage, b: ScannedPage, keyed: boolean): boolean {

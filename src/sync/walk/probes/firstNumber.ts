@@ -3,7 +3,7 @@ import { type ErrorCode, SyncError } from '../../../errors.ts'
 import type { Instant } from '../../../instant.ts'
 import { isolatedStamp, sharedRows } from '../../../plan/firstNumber.ts'
 import type { Span } from '../../../plan/spans.ts'
-import type { Walk } from '../../../plan/walk.ts'
+import { totalOf, type Walk } from '../../../plan/walk.ts'
 import { type FetchedPage, undefinedIfRefused } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { questionFor, type SliceSource } from '../walkPages.ts'
@@ -96,7 +96,7 @@ function isSame({ page: zero }: FetchedPage, { page: one }: FetchedPage): boolea
 
 /** Returns 0 if page 0 has rows that the walk lacks, otherwise 1. Undefined if rows have moved since the walk. */
 function numberOf(walk: Walk, { page }: FetchedPage, keyed: boolean): 0 | 1 | undefined {
-  if (!keyed) return walk.distinct + page.rowCount === walk.totalCount ? 0 : undefined
+  if (!keyed) return walk.distinct + page.rowCount === totalOf(walk) ? 0 : undefined
   const known = page.keys.filter((key) => walk.keys.has(key)).length
   if (known === 0) return 0
   return known === page.keys.length ? 1 : undefined
