@@ -21,7 +21,8 @@ export function consumeRequests(consumers: JobConsumers, operations: Pick<Worker
       const onEvent = (event: OperationEvent) => {
         if ('progress' in event || events.length >= EVENTS_MAX) return
         events.push(event)
-        written = written.then(() => job.updateProgress([...events]))
+        // A failure loses no event of the reply. A rejected promise without a handler would end the process.
+        written = written.then(() => job.updateProgress([...events])).catch(() => undefined)
       }
       const reply = await operations.answer(data.request, { by: data.by, onEvent, signal })
       await written

@@ -45,16 +45,15 @@ async function recordRejected(
 ): Promise<void> {
   const row = excludePayload ? WITHHELD_ROW : 'row'
   const reason = excludePayload ? REASON_ALONE : 'reason'
-  const knowsGone = input.gone !== undefined
   const goneKeys = `SELECT (${ownKeySql(report, 'g')}, ${scopeSql(report)}) FROM gone_keys g WHERE g."~stamp" IS NULL`
-  const isGone = knowsGone ? `coalesce((f.key, p.scope) IN (${goneKeys}), false)` : 'false'
+  const isGone = input.gone ? `coalesce((f.key, p.scope) IN (${goneKeys}), false)` : 'false'
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE rejections AS
     SELECT DISTINCT ON (coalesce(p.scope, ''), f.row)
       coalesce(p.scope, '') AS scope, f.key, f.reason, f.row, p.observed_at, ${isGone} AS is_gone
     FROM (SELECT ordinal, ${reason} AS reason, ${row} AS row, ${keySql(report)} AS key FROM staged_rejected) f
     JOIN (SELECT page, observed_at, ${scopeSql(report)} AS scope FROM staged_pages) p ON p.page = f.ordinal // ${ROWS_A_PAGE}`)
-  if (knowsGone) await sql.run(dropOutdatedReasonsSql(report))
+  if (input.gone) await sql.run(dropOutdatedReasonsSql(report))
   // Rows that were dismissed because of their age are listed again if the service sends them.
   await sql.run(`
     UPDATE tidemark.rejected_rows r SET observed_at = f.observed_at, dismissed_at = nullif(r.dismissed_at, r.observed_at)
