@@ -139,6 +139,9 @@ export function asSyncError(thrown: unknown): SyncError {
 export const cancelled = (message: string): SyncError =>
   new SyncError('CANCELLED', message, { cure: 'Start it again; it continues where it stopped.' })
 
+export const usageError = (message: string, cure: string, data = {}): SyncError =>
+  new SyncError('USAGE_INVALID', message, { cure, data })
+
 export const nothingPublished = (path: string): SyncError =>
   new SyncError('WAREHOUSE_MISSING', `nothing was published yet: there is no ${path}`, {
     cure: 'Run "tidemark sync": it publishes at its end.',

@@ -38,7 +38,6 @@ export type RunWork = (
 
 type Follower = (event: RunEvent) => void
 
-/** The runs of the other workers of a lake. */
 interface OtherWorkers {
   running(): readonly ActiveRun[]
   refresh(): Promise<unknown>

@@ -142,7 +142,6 @@ reconcile".`,
     argument: ['[report...]', 'reports to reconcile; all when none is named'],
     options: [option('--allow-mass-delete', 'mark as deleted even more than a tenth of a table'), JSON_AT_END, QUIET],
     examples: `  $ tidemark reconcile                      every report that has rows of its own
-  $ tidemark reconcile enquiries
   $ tidemark reconcile merf_submissions --allow-mass-delete
 
 It reads every row, so it takes as long as a first sync. After a stop, the same command goes on where it was. A row that
@@ -161,7 +160,6 @@ two reconciles in a row don't find is marked as deleted.`,
     ],
     examples: `  $ tidemark verify                                             each report from its start to its mark
   $ tidemark verify events --from 2026-01-01 --to 2026-02-01
-  $ tidemark verify budgets --json
 
 It reads the window again and compares every key and every value with the published copy: missing, different, extra.
 Rows that match no window, since they were never edited, are counted: a reconcile compares them.
@@ -259,7 +257,6 @@ With --empty, all rows are deleted at once. Schema history keeps the versions th
     argument: ['[report...]', 'reports whose rejected rows to load; all when none is named'],
     options: [JSON_AT_END],
     examples: `  $ tidemark retry-rejected
-  $ tidemark retry-rejected events
   $ tidemark query "SELECT report, reason, count(*) FROM tidemark.rejected_rows GROUP BY ALL"
 
 Run it when the cause is fixed, for example by a Tidemark that accepts a wider type for a field. A newer version of a

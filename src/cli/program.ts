@@ -1,6 +1,6 @@
 /** Creates the command line parser, runs a command, and prints its failure. */
 import { Command, CommanderError } from 'commander'
-import { SyncError, asSyncError } from '../errors.ts'
+import { type SyncError, asSyncError, usageError } from '../errors.ts'
 import { addCommands } from './commands.ts'
 import { withWholeHints } from './hints.ts'
 import type { Done, ExitCode, Shell } from './shell.ts'
@@ -22,7 +22,7 @@ export async function runProgram(given: Shell, args: readonly string[]): Promise
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0
     // If the user has stopped the program, prints no failure: a message about the stop has already been printed.
     if (shell.stop.signal.aborted) return printStopped(shell, args.includes('--json'))
-    const failure = thrown instanceof CommanderError ? usageError(thrown, program, args) : thrown
+    const failure = thrown instanceof CommanderError ? parserError(thrown, program, args) : thrown
     return printFailure(shell, failure, args.includes('--json'))
   }
 }
@@ -68,11 +68,11 @@ Exit codes: 0 all done, 1 something failed, 2 wrong configuration or usage, 3 wa
 Try it without anything to set up:
   $ tidemark demo`
 
-function usageError(error: CommanderError, program: Command, args: readonly string[]): SyncError {
+function parserError(error: CommanderError, program: Command, args: readonly string[]): SyncError {
   const command = program.commands.find((each) => args.includes(each.name()))
   const asked = command === undefined ? 'tidemark --help' : `tidemark ${command.name()} --help`
   const message = error.message.replace(/^error: /, '').replaceAll(/\s*\n\s*/g, ' ')
-  return new SyncError('USAGE_INVALID', message, { cure: `Run "${asked}": it shows the options and examples.` })
+  return usageError(message, `Run "${asked}": it shows the options and examples.`)
 }
 
 const exitCodeOf = (error: SyncError): ExitCode => (error.isUsage ? 2 : 1)

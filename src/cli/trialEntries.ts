@@ -2,13 +2,13 @@
 import { COMPRESSIONS, EVENT_SHAPES, faultNames } from '../sandbox/options.ts'
 import {
   anyNumber,
-  collect,
   type CommandEntry,
   JSON_DOCUMENT,
   option,
   parsedOption,
   PORT_PREFERRED,
   portNumber,
+  repeatedOption,
   wholeNumber,
 } from './commandEntry.ts'
 
@@ -18,9 +18,7 @@ export const CERTIFY: Omit<CommandEntry, 'action'> = {
   argument: ['[report...]', 'reports to certify; those of reports_from when none is named, or all if there are none'],
   isConfigured: 'later',
   options: [
-    option('--reports-from <path>', 'certify the declarations here, without a configuration; may be given again')
-      .argParser(collect)
-      .default([]),
+    repeatedOption('--reports-from <path>', 'certify the declarations here, without a configuration'),
     option('--service', 'examine the configured service instead: reads only, at most 60 pages of a report'),
     option('--format <format>', 'how to print what the service showed').choices(['text', 'markdown']).default('text'),
     JSON_DOCUMENT,
@@ -51,12 +49,8 @@ export const SANDBOX: Omit<CommandEntry, 'action'> = {
     parsedOption('--seed <n>', 'the same seed gives the same data (default: 1)', wholeNumber),
     parsedOption('--port <n>', `port on 127.0.0.1; 0 takes any (default: ${PORT_PREFERRED}, or any)`, portNumber),
     parsedOption('--changes-per-second <n>', 'change rows at this pace (default: 0)', anyNumber),
-    option('--fault <fault>', 'misbehave: name[*count][@report][:argument]; may be given again')
-      .argParser(collect)
-      .default([]),
-    option('--reports-from <path>', 'also serve the declarations in this file or folder; may be given again')
-      .argParser(collect)
-      .default([]),
+    repeatedOption('--fault <fault>', 'misbehave: name[*count][@report][:argument]'),
+    repeatedOption('--reports-from <path>', 'also serve the declarations in this file or folder'),
     option('--event-shape <shape>', 'row shape of events').choices(EVENT_SHAPES),
     parsedOption('--page-size-max <n>', 'cut larger page sizes to this (default: 1000)', wholeNumber),
     parsedOption('--token-lifetime <seconds>', 'how long a token lives (default: 3600)', wholeNumber),

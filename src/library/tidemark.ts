@@ -1,7 +1,7 @@
 /** All operations, such as sync and query, for programs and the command line. DuckDB and BullMQ load on first use. */
 import { systemClock } from '../clock.ts'
 import { type Config, loadConfig } from '../config/config.ts'
-import { asSyncError, cancelled, SyncError } from '../errors.ts'
+import { asSyncError, cancelled, SyncError, usageError } from '../errors.ts'
 import { createLog } from '../log.ts'
 import { fromMillis, type Instant, parseInstant } from '../instant.ts'
 import type { ActingRequest, AnswerOf, Progress } from '../operations/contract.ts'
@@ -274,7 +274,7 @@ function instantOf(time: Time | undefined): Instant | undefined {
   const instant = time instanceof Date ? fromMillis(time.getTime()) : parseInstant(time)
   if (instant !== undefined && !Number.isNaN(instant)) return instant
   const cure = 'Pass a Date, or a text such as 2024-01-31 or 2024-01-31T12:00:00Z.'
-  throw new SyncError('USAGE_INVALID', `${String(time)} is no time`, { cure })
+  throw usageError(`${String(time)} is no time`, cure)
 }
 
 /** Longer numbers are returned as strings if a double would change their digits. */

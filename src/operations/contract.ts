@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { Report as report } from '../../schema/index.ts'
 import { chosenTypes } from '../../schema/values.ts'
-import { type ErrorCode, errorCodes, SyncError } from '../errors.ts'
+import { type ErrorCode, errorCodes, SyncError, usageError } from '../errors.ts'
 import type { Instant } from '../instant.ts'
 import { Standing } from '../status/standing.ts'
 import type { BackfillOutcome } from '../sync/backfill/backfill.ts'
@@ -75,7 +75,7 @@ export const workerLost = (what: string): SyncError =>
   })
 
 export const notUnderstood = (message: string): SyncError =>
-  new SyncError('USAGE_INVALID', message, { cure: 'Restart the worker: its version or its settings are others.' })
+  usageError(message, 'Restart the worker: its version or its settings are others.')
 
 export const Outcome = OutcomeFacts.extend({ error: named<Problem>(Problem).optional() })
 /** How one run of one report ended. */

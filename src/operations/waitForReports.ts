@@ -4,7 +4,7 @@ import { Report, type ReportName } from '../../schema/index.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { DURATION, parseDuration } from '../units.ts'
-import { asSyncError, SyncError } from '../errors.ts'
+import { asSyncError, usageError } from '../errors.ts'
 import { formatInstant, type Instant, MINUTE_MS, minusMs, parseInstant } from '../instant.ts'
 import { time } from '../status/coverage.ts'
 import { type Standing, standingsOf } from '../status/standing.ts'
@@ -42,9 +42,9 @@ export function waitGoalOf(until: Instant | undefined, freshMs: number | undefin
   if (until !== undefined && freshMs === undefined) return { until }
   if (freshMs !== undefined && until === undefined) return { freshMs }
   const forms = 'a time (until) or an age (fresh)'
-  throw new SyncError('USAGE_INVALID', `wait ${until === undefined ? `needs ${forms}` : `takes ${forms}, not both`}`, {
-    cure: 'Name exactly one of them: --until 2026-01-31T06:00:00Z or --fresh 10m; in an address, until=… or fresh=…',
-  })
+  const cure =
+    'Name exactly one of them: --until 2026-01-31T06:00:00Z or --fresh 10m; in an address, until=… or fresh=…'
+  throw usageError(`wait ${until === undefined ? `needs ${forms}` : `takes ${forms}, not both`}`, cure)
 }
 
 export const Readiness = z.object({

@@ -1,6 +1,6 @@
 /** The endpoint that changes a running sandbox, for example its faults. It is not part of the specification. */
 import type { Clock } from '../clock.ts'
-import { SyncError } from '../errors.ts'
+import { SyncError, usageError } from '../errors.ts'
 import { json, plainStatus, type Answer } from './answer.ts'
 import type { SandboxState } from './options.ts'
 import { isWorldReport, perReport, WORLD_REPORTS } from './reports/index.ts'
@@ -54,13 +54,13 @@ const CALLS: Readonly<Record<string, (state: SandboxState, timer: ChangeTimer, b
   'POST faults': ({ faults }, _, body) => {
     const texts = body['faults']
     if (!Array.isArray(texts))
-      throw refusal('faults must be an array', 'Send {"faults":["slow:200"]}; an empty array disables all faults.')
+      throw usageError('faults must be an array', 'Send {"faults":["slow:200"]}; an empty array disables all faults.')
     faults.set(texts.map(String))
     return { faults: faults.list() }
   },
   'POST changes': (_, timer, { perSecond }) => {
     if (typeof perSecond !== 'number' || perSecond < 0)
-      throw refusal('perSecond must be a number', 'Send {"perSecond":5}; 0 stops the changes.')
+      throw usageError('perSecond must be a number', 'Send {"perSecond":5}; 0 stops the changes.')
     timer.set(perSecond)
     return { perSecond }
   },
@@ -81,11 +81,12 @@ function change(world: World, body: Body): WorldChange {
   const { action, field } = body
   const report = typeof body['report'] === 'string' ? body['report'] : ''
   if (action === 'tick' && report === '') return world.tick()
-  if (!isWorldReport(report)) throw refusal(`unknown report '${report}'`, `Reports are: ${WORLD_REPORTS.join(', ')}.`)
+  if (!isWorldReport(report))
+    throw usageError(`unknown report '${report}'`, `Reports are: ${WORLD_REPORTS.join(', ')}.`)
   const ms = typeof body['ms'] === 'number' ? body['ms'] : 60_000
   const key = (): number => {
     const found = typeof body['key'] === 'number' ? body['key'] : world.liveKeys(report)[0]
-    if (found === undefined) throw refusal(`${report} has no row`, 'Insert one first, or name a key.')
+    if (found === undefined) throw usageError(`${report} has no row`, 'Insert one first, or name a key.')
     return found
   }
   const collection = typeof field === 'string' ? field : undefined
@@ -99,14 +100,12 @@ function change(world: World, body: Body): WorldChange {
   ])
   const act = actions.get(action)
   if (act === undefined)
-    throw refusal(`unknown action '${String(action)}'`, `Actions are: ${[...actions.keys()].join(', ')}.`)
+    throw usageError(`unknown action '${String(action)}'`, `Actions are: ${[...actions.keys()].join(', ')}.`)
   return act()
 }
 
 function rawFields(fields: unknown): Record<string, string> {
   if (!isObject(fields))
-    throw refusal('fields must be an object', 'Send raw JSON text by field: {"fields":{"status":"7"}}.')
+    throw usageError('fields must be an object', 'Send raw JSON text by field: {"fields":{"status":"7"}}.')
   return Object.fromEntries(Object.entries(fields).map(([name, raw]) => [name, String(raw)]))
 }
-
-const refusal = (message: string, cure: string): SyncError => new SyncError('USAGE_INVALID', message, { cure })

@@ -1,5 +1,5 @@
 /** Faults on request. Example: `5xx*3@events` makes three requests for events fail. */
-import { SyncError } from '../errors.ts'
+import { usageError } from '../errors.ts'
 import { REPORTS, type ReportName } from './reports/index.ts'
 
 /** The description and the default argument of each fault. */
@@ -58,18 +58,18 @@ export function parseFault(text: string) {
   const groups = FAULT_TEXT.exec(text.trim())?.groups ?? {}
   const { name = '', count, place, argument } = groups
   if (!Object.hasOwn(RULES, name)) {
-    throw refused(`unknown fault '${text}'`, `Faults are: ${Object.keys(RULES).join(', ')}.`)
+    throw usageError(`unknown fault '${text}'`, `Faults are: ${Object.keys(RULES).join(', ')}.`)
   }
   const [does, usual]: readonly [does: string, argument?: number | string] = RULES[name as FaultName]
   if (place !== undefined && place !== 'token' && !REPORTS.includes(place)) {
-    throw refused(
+    throw usageError(
       `fault '${text}' names the unknown report '${place}'`,
       `Write @token or one of: ${REPORTS.join(', ')}.`,
     )
   }
   const fits = typeof usual === 'string' || (typeof usual === 'number' && Number.isFinite(Number(argument)))
   if (argument !== undefined && !fits) {
-    throw refused(`fault '${text}' has an argument that does not fit`, `${name}: ${does}.`)
+    throw usageError(`fault '${text}' has an argument that does not fit`, `${name}: ${does}.`)
   }
   return {
     name: name as FaultName,
@@ -79,8 +79,6 @@ export function parseFault(text: string) {
     left: count === undefined ? (name === '401-once' ? 1 : Number.POSITIVE_INFINITY) : Number(count),
   }
 }
-
-const refused = (message: string, cure: string): SyncError => new SyncError('USAGE_INVALID', message, { cure })
 
 export class Faults {
   #active: Fault[] = []
@@ -128,7 +126,6 @@ export class Faults {
 
   /** A fault without a place applies to all reports, but not to token requests. */
   #find(name: FaultName, place: FaultPlace | undefined): Fault | undefined {
-    if (this.#active.length === 0) return undefined
     return this.#active.find(
       (fault) =>
         fault.name === name &&

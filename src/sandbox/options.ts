@@ -1,7 +1,7 @@
 /** The sandbox's options with their defaults. */
 import { z } from 'zod'
 import { systemClock, type Clock } from '../clock.ts'
-import { SyncError } from '../errors.ts'
+import { usageError } from '../errors.ts'
 import { AMOUNTS } from './dice.ts'
 import { type Faults, parseFault } from './faults.ts'
 import { SCOPES, type ReportName } from './reports/index.ts'
@@ -87,7 +87,7 @@ export function settingsFrom(options: SandboxOptions): Settings {
   if (wrong !== undefined) {
     const name = String(wrong.path[0]) as keyof SandboxOptions
     const cure = wrong.message
-    throw new SyncError('USAGE_INVALID', `sandbox: ${name} is ${JSON.stringify(options[name])}`, { cure })
+    throw usageError(`sandbox: ${name} is ${JSON.stringify(options[name])}`, cure)
   }
   for (const fault of options.faults ?? []) parseFault(fault)
   return data as Settings

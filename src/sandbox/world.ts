@@ -2,7 +2,7 @@
 import { uniformInt } from 'pure-rand/distribution/uniformInt'
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'
 import type { RandomGenerator } from 'pure-rand/types/RandomGenerator'
-import { SyncError } from '../errors.ts'
+import { usageError } from '../errors.ts'
 import { recordChange, trailOf } from './auditTrail.ts'
 import { Dice, type WorldOptions, type WorldSettings } from './dice.ts'
 import type { Currency } from './money.ts'
@@ -243,7 +243,7 @@ export class World {
     const row = this.tables[report].find(key)
     if (row !== undefined) return row
     const cure = 'Use a key from world.keys(report).'
-    throw new SyncError('USAGE_INVALID', `the sandbox has no ${report} row ${key}`, { cure })
+    throw usageError(`the sandbox has no ${report} row ${key}`, cure)
   }
 
   #dice(): Dice {

@@ -1,5 +1,5 @@
 /** The roles of a worker process, and the parser of the option `--roles`. */
-import { SyncError } from '../errors.ts'
+import { usageError } from '../errors.ts'
 
 export const ROLES = ['pull', 'load', 'schedule', 'console'] as const
 export type Role = (typeof ROLES)[number]
@@ -11,7 +11,6 @@ export function rolesOf(text: string | undefined): ReadonlySet<Role> {
   const roles = ROLES.filter((role) => names.includes(role))
   const unknown = names.find((name) => !ROLES.some((role) => role === name))
   if (unknown === undefined && roles.length > 0) return new Set(roles)
-  throw new SyncError('USAGE_INVALID', `there is no role "${unknown ?? ''}"`, {
-    cure: `Roles are ${ROLES.join(', ')}, separated by commas. Without --roles, a worker has all of them.`,
-  })
+  const cure = `Roles are ${ROLES.join(', ')}, separated by commas. Without --roles, a worker has all of them.`
+  throw usageError(`there is no role "${unknown ?? ''}"`, cure)
 }

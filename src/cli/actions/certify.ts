@@ -4,7 +4,7 @@ import type { Config } from '../../config/config.ts'
 import { loadOwnReports } from '../../config/ownReports.ts'
 import { declarationsInvalid } from '../../config/problems.ts'
 import { within } from '../../clock.ts'
-import { asSyncError, SyncError } from '../../errors.ts'
+import { asSyncError, usageError } from '../../errors.ts'
 import { MINUTE_MS, SECOND_MS } from '../../instant.ts'
 import { createLog } from '../../log.ts'
 import { standingsOf } from '../../status/standing.ts'
@@ -43,9 +43,7 @@ export const certify: Action<CertifyOptions> = async (shell, options, names) => 
   const audit = certified.find(isPerRecord)
   if (audit !== undefined) {
     const cure = 'Name a report with rows of its own. The tests of Tidemark certify the audit reports.'
-    throw new SyncError('USAGE_INVALID', `${audit} is an audit report, which has no declaration of its own kind`, {
-      cure,
-    })
+    throw usageError(`${audit} is an audit report, which has no declaration of its own kind`, cure)
   }
   const found: Certified[] = []
   for (const report of certified) {

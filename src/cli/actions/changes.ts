@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { SyncError } from '../../errors.ts'
+import { usageError } from '../../errors.ts'
 import type { Changes } from '../../operations/readChanges.ts'
 import { type Cursor, isCursor, START } from '../../warehouse/books/cursor.ts'
 import { namedReports } from '../../operations/reportSelection.ts'
@@ -55,9 +55,8 @@ export const changes: Action<ChangesOptions> = async (shell, options, names) => 
 function checkFormat({ format, children = false, follow = false }: ChangesOptions, reports: readonly string[]): void {
   if (format === 'json') return
   if (reports.length === 1 && !children && !(follow && format === 'parquet')) return
-  throw new SyncError('USAGE_INVALID', `${format} has the changes of one table, and parquet cannot be followed`, {
-    cure: 'Name one report without --children (and without --follow for parquet), or use --format json.',
-  })
+  const cure = 'Name one report without --children (and without --follow for parquet), or use --format json.'
+  throw usageError(`${format} has the changes of one table, and parquet cannot be followed`, cure)
 }
 
 /** Returns the stored cursor. Throws if a report or `--children` is new: the cursor would skip their older changes. */
@@ -65,9 +64,9 @@ async function storedCursor(file: string, content: readonly string[]): Promise<C
   const [cursor = '', ...stored] = (await readFile(file, 'utf8').catch(() => '')).trim().split(' ')
   const added = content.filter((each) => !stored.includes(each))
   if (isCursor(cursor) && (stored.length === 0 || added.length === 0)) return cursor
-  throw new SyncError('USAGE_INVALID', `${file} is no cursor file of ${added.join(', ')}`, {
-    cure: 'Use a cursor file for each list of reports, with or without --children. A new file begins with all rows.',
-  })
+  const cure =
+    'Use a cursor file for each list of reports, with or without --children. A new file begins with all rows.'
+  throw usageError(`${file} is no cursor file of ${added.join(', ')}`, cure)
 }
 
 function printerOf({ out, err }: Shell, format: ChangesOptions['format'], output: string) {

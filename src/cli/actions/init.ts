@@ -6,7 +6,7 @@ import path from 'node:path'
 import { parseEnv } from 'node:util'
 import { isReportName, type ReportName } from '../../../schema/index.ts'
 import { type Config, loadConfig } from '../../config/config.ts'
-import { SyncError } from '../../errors.ts'
+import { usageError } from '../../errors.ts'
 import { createLog } from '../../log.ts'
 import { Secret } from '../../secret.ts'
 import { type Finding, findingsText } from '../check/finding.ts'
@@ -60,9 +60,7 @@ async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Pr
     ...(replaced.length === 0 ? [] : [`${replaced.join(' and ')} in ${SECRETS_FILE}`]),
   ].join(', and ')
   if (there === '' || (await promptYesOrNo(shell, `Replace ${there}?`))) return
-  throw new SyncError('USAGE_INVALID', `nothing was written: ${there} would be replaced`, {
-    cure: 'Move it away, or run "tidemark init --force".',
-  })
+  throw usageError(`nothing was written: ${there} would be replaced`, 'Move it away, or run "tidemark init --force".')
 }
 
 /** Tries the settings. Returns undefined if they do not work and the user does not want to write them. */
@@ -155,9 +153,8 @@ function quoted(text: string): string {
   const quote = ["'", '"', '`'].find((each) => !text.includes(each))
   const isPlain = !/[\r\n]/.test(text) && !(quote === '"' && text.includes('\\'))
   if (quote !== undefined && isPlain && parseEnv(`A=${quote}${text}${quote}`)['A'] === text) return quote + text + quote
-  throw new SyncError('USAGE_INVALID', 'the secret has characters that can not be written into .env', {
-    cure: 'Put it into a file of its own, and name that in REPORTING_CLIENT_SECRET_FILE.',
-  })
+  const cure = 'Put it into a file of its own, and name that in REPORTING_CLIENT_SECRET_FILE.'
+  throw usageError('the secret has characters that can not be written into .env', cure)
 }
 
 async function contentOf(folder: string, name: string): Promise<string | undefined> {

@@ -1,5 +1,5 @@
 /** `tidemark lake`: runs a lake's upkeep now, or upgrades its catalogue to the format of the installed DuckLake. */
-import { SyncError } from '../../errors.ts'
+import { SyncError, usageError } from '../../errors.ts'
 import { upkeepText } from '../../status/upkeepText.ts'
 import { lakeName, upgradeLake } from '../../warehouse/database/lake.ts'
 import { openWarehouse } from '../../wiring/openContext.ts'
@@ -9,7 +9,7 @@ import type { Action, CommandOptions } from '../shell.ts'
 export const lake: Action<CommandOptions, string> = async (shell, { config, ...options }, what) => {
   const cure = 'Run "tidemark lake upkeep" or "tidemark lake upgrade", and only if warehouse is a lake (ducklake:…).'
   if (config.lake === undefined || !['upkeep', 'upgrade'].includes(what))
-    throw new SyncError('USAGE_INVALID', `"tidemark lake ${what}" is not possible here`, { cure })
+    throw usageError(`"tidemark lake ${what}" is not possible here`, cure)
   if (what === 'upgrade') {
     const name = lakeName(config.lake)
     const copy = await upgradeLake(config.lake, { memory: config.limits.warehouseMemory }, shell.clock.now())

@@ -1,7 +1,7 @@
 /** `tidemark logs`: prints the log lines of one run, from the files next to the warehouse. */
 import { access, constants } from 'node:fs/promises'
 import { isReportName } from '../../../schema/index.ts'
-import { SyncError } from '../../errors.ts'
+import { SyncError, usageError } from '../../errors.ts'
 import { isThere, ownFileRefused } from '../../folders.ts'
 import { lastRunOf, linesOfRuns, type RunLine, runLogsOf } from '../../runLogs.ts'
 import type { Action, CommandOptions } from '../shell.ts'
@@ -13,10 +13,7 @@ export const logs: Action<CommandOptions, string> = async (shell, { config, json
   const isRun = runId !== undefined && runId.length >= RUN_CHARS_MIN
   const lines = isRun ? await linesOfRuns(directory, runId) : []
   const runs = new Set(lines.map((line) => line.runId))
-  if (runs.size > 1)
-    throw new SyncError('USAGE_INVALID', `${runs.size} runs begin with ${name}`, {
-      cure: `Name one: ${[...runs].join(', ')}`,
-    })
+  if (runs.size > 1) throw usageError(`${runs.size} runs begin with ${name}`, `Name one: ${[...runs].join(', ')}`)
   if (lines.length === 0) throw noLines(name, directory)
   shell.out.write(lines.map((line) => (json ? `${JSON.stringify(line)}\n` : lineText(line))).join(''))
   return 0

@@ -2,7 +2,7 @@
 import { realpathSync } from 'node:fs'
 import type { Config } from '../../config/config.ts'
 import type { Override } from '../../config/environment.ts'
-import { asSyncError, attempt, SyncError } from '../../errors.ts'
+import { asSyncError, attempt, SyncError, usageError } from '../../errors.ts'
 import { findWorker } from '../../operations/findWorker.ts'
 import { onAbort } from '../../signals.ts'
 import { readNumberPrefix } from '../../warehouse/books/numberPrefix.ts'
@@ -115,7 +115,6 @@ async function isMoved({ from, movedFrom, state, load }: Source, target: Config)
   const { load: own } = await onlyRow<{ load: number }>(database, LAST_LOAD)
   const age = own === load ? 'another' : own < load ? 'an older' : 'a newer'
   const loads = `its last load is ${own}, and the last load of ${placeOf(from)} is ${load}`
-  throw new SyncError('USAGE_INVALID', `${placeOf(target)} has ${age} state of this warehouse: ${loads}`, {
-    cure: 'Nothing was moved or changed. To move everything, name a file or a lake that does not exist yet.',
-  })
+  const cure = 'Nothing was moved or changed. To move everything, name a file or a lake that does not exist yet.'
+  throw usageError(`${placeOf(target)} has ${age} state of this warehouse: ${loads}`, cure)
 }

@@ -5,7 +5,7 @@ import { isReportName } from '../../../schema/index.ts'
 import { type Declaration, PAGES } from '../../../schema/report.ts'
 import { CHILD_COLUMNS, snakeCase, SYSTEM_COLUMNS, TYPES } from '../../../schema/tables.ts'
 import { problemsIn } from '../../client/problems.ts'
-import { SyncError } from '../../errors.ts'
+import { type SyncError, usageError } from '../../errors.ts'
 import { parseInstant } from '../../instant.ts'
 import { type SeenField, typeFor } from '../../plan/columns.ts'
 import { has, Kind, type Kinds, NESTED, SCALARS } from '../../plan/kinds.ts'
@@ -18,7 +18,7 @@ type Lists = readonly [string, SeenReport['rows']][]
 type NewReportOptions = { readonly from: readonly string[] } & Partial<Record<'name' | 'path' | 'out', string>>
 
 const SAVE = 'Save the body of a successful answer: an array of rows, or an object that contains such an array.'
-const invalid = (message: string, cure = SAVE): SyncError => new SyncError('USAGE_INVALID', message, { cure })
+const invalid = (message: string, cure = SAVE): SyncError => usageError(message, cure)
 
 const digits = (_: string, value: unknown, { source }: { source?: string } = {}): unknown =>
   typeof value === 'number' ? source : value

@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs'
 import { realpath, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { attempt, SyncError } from '../../errors.ts'
+import { attempt, SyncError, usageError } from '../../errors.ts'
 import { replaceFile } from '../../files.ts'
 import { counted } from '../layout.ts'
 import { type Format, printerOf } from '../results.ts'
@@ -48,14 +48,12 @@ async function warnOfOldCopy({ err }: Shell, { config }: CommandOptions): Promis
 
 export function outputOf({ format, output }: Pick<QueryOptions, 'format' | 'output'>): string {
   if (format === 'parquet' && output === undefined) {
-    throw new SyncError('USAGE_INVALID', 'the format parquet needs a file, and --output is missing', {
-      cure: 'Add --output FILE, such as --output result.parquet.',
-    })
+    const cure = 'Add --output FILE, such as --output result.parquet.'
+    throw usageError('the format parquet needs a file, and --output is missing', cure)
   }
   if (format !== 'parquet' && output !== undefined) {
-    throw new SyncError('USAGE_INVALID', `--output is for parquet; ${format} is printed`, {
-      cure: `Add --format parquet, or send the output to a file: --format ${format} … > ${output}`,
-    })
+    const cure = `Add --format parquet, or send the output to a file: --format ${format} … > ${output}`
+    throw usageError(`--output is for parquet; ${format} is printed`, cure)
   }
   return output ?? ''
 }

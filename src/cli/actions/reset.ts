@@ -1,5 +1,5 @@
 /** `tidemark reset`: asks first, then makes a run read a report's rows again. `--empty` deletes them instead. */
-import { SyncError } from '../../errors.ts'
+import { usageError } from '../../errors.ts'
 import type { Place } from '../../operations/perform.ts'
 import { promptFor } from '../init/answers.ts'
 import { counted } from '../layout.ts'
@@ -20,9 +20,8 @@ export const reset: Action<ResetOptions, string> = async (shell, options, name) 
   const typed = yes || !shell.isInteractive ? undefined : await promptFor(({ input }) => input({ message }), 'reset')
   if (!yes && typed !== report) {
     const why = typed === undefined ? 'there was no confirmation' : `"${typed}" is not its name`
-    throw new SyncError('USAGE_INVALID', `${report} was not reset: ${why}`, {
-      cure: 'Run the command on a terminal and type the name of the report, or add --yes.',
-    })
+    const cure = 'Run the command on a terminal and type the name of the report, or add --yes.'
+    throw usageError(`${report} was not reset: ${why}`, cure)
   }
   let next = 'the worker reads them now; "tidemark status" shows how far it is'
   const onPlace = (place: Place) => (next = place === 'here' ? `next: tidemark sync ${report}` : next)

@@ -1,5 +1,5 @@
 /** `tidemark retry-rejected` and `tidemark rejected dismiss`: change rejected rows, publish, and print the result. */
-import { SyncError } from '../../errors.ts'
+import { usageError } from '../../errors.ts'
 import type { AnswerOf } from '../../operations/contract.ts'
 import { counted, table } from '../layout.ts'
 import { namedReports } from '../../operations/reportSelection.ts'
@@ -19,9 +19,7 @@ export const retryRejectedRows: Action = async (shell, options, names) => {
 
 export const dismissRejectedRows: Action = async (shell, options, [what, name, ...keys]) => {
   if (what !== 'dismiss') {
-    throw new SyncError('USAGE_INVALID', `there is no "tidemark rejected ${what}"`, {
-      cure: 'Run: tidemark rejected dismiss [REPORT] [KEY…]',
-    })
+    throw usageError(`there is no "tidemark rejected ${what}"`, 'Run: tidemark rejected dismiss [REPORT] [KEY…]')
   }
   const reports = namedReports(name === undefined ? [] : [name])
   const request = { do: 'dismiss-rejected', reports, ...(keys.length > 0 && { keys }) } as const

@@ -6,7 +6,7 @@ import { dictionary } from '../../../schema/dictionary.ts'
 import { jsonSchemaOf, typescriptOf } from '../../../schema/rowTypes.ts'
 import { chosenTypes } from '../../../schema/values.ts'
 import type { Config } from '../../config/config.ts'
-import { SyncError } from '../../errors.ts'
+import { usageError } from '../../errors.ts'
 import { isThere } from '../../folders.ts'
 import { catalogueOf, type CatalogueTable, columnsIn, definitionSql } from '../../warehouse/database/catalogue.ts'
 import { Warehouse } from '../../warehouse/warehouse.ts'
@@ -33,9 +33,8 @@ const retype: Action<SchemaOptions, string | undefined> = async (shell, options,
   const to = chosenTypes.find((each) => each === named || each.split('(')[0] === named)
   if (to === undefined || column === undefined) {
     const problem = column === undefined ? `${type}: of which column?` : `there is no type ${type}`
-    throw new SyncError('USAGE_INVALID', problem, {
-      cure: `Run: tidemark schema --retype TABLE.COLUMN TYPE, with one of the types ${chosenTypes.join(', ')}`,
-    })
+    const cure = `Run: tidemark schema --retype TABLE.COLUMN TYPE, with one of the types ${chosenTypes.join(', ')}`
+    throw usageError(problem, cure)
   }
   const request = { do: 'retype', column, type: to } as const
   return performAndPrint(shell, { ...options, start: starting(request) }, ({ retyped }) => {

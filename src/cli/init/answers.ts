@@ -2,7 +2,7 @@
 import path from 'node:path'
 import { baseUrlProblem, currencyProblem } from '../../config/checks.ts'
 import { listOf } from '../../config/environment.ts'
-import { SyncError } from '../../errors.ts'
+import { SyncError, usageError } from '../../errors.ts'
 import { Secret } from '../../secret.ts'
 import type { Shell } from '../shell.ts'
 
@@ -48,9 +48,8 @@ function refuseMissing(known: Readonly<Record<'baseUrl' | 'clientId' | 'secret',
   ] as const
   const missing = ways.filter(([value]) => value === undefined || value === '').map(([, way]) => way)
   if (missing.length === 0) return
-  throw new SyncError('USAGE_INVALID', 'some settings are missing, and there is no terminal to ask for them', {
-    cure: `Give ${missing.join(', ')}; or run "tidemark init --help".`,
-  })
+  const cure = `Give ${missing.join(', ')}; or run "tidemark init --help".`
+  throw usageError('some settings are missing, and there is no terminal to ask for them', cure)
 }
 
 const requireText = (text: string): string | true => (text.trim() === '' ? 'Please give one' : true)

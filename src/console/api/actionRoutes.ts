@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { Report } from '../../../schema/index.ts'
 import { type Clock, within } from '../../clock.ts'
-import { asSyncError, SyncError } from '../../errors.ts'
+import { asSyncError, usageError } from '../../errors.ts'
 import { formatInstant, type Instant, parseInstant } from '../../instant.ts'
 import type { Log } from '../../log.ts'
 import { type AnswerOf, errorFrom, type OperationRequest } from '../../operations/contract.ts'
@@ -76,10 +76,8 @@ export function addActionRoutes(api: Api, options: ErrandOptions): void {
   api.get('/api/errands/:errand', looking, async ({ params }) => {
     const errand = errands.get(params.errand)
     if (errand !== undefined) return errand
-    throw new SyncError('USAGE_INVALID', 'there is no such errand', {
-      cure: 'The console keeps only the newest errands. /api/runs lists all runs.',
-      data: { status: 404 },
-    })
+    const cure = 'The console keeps only the newest errands. /api/runs lists all runs.'
+    throw usageError('there is no such errand', cure, { status: 404 })
   })
 }
 

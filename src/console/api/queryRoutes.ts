@@ -1,7 +1,7 @@
 /** Routes of the explorer, for tables and SQL statements. Each request starts a reader process. */
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
-import { SyncError } from '../../errors.ts'
+import { type SyncError, usageError } from '../../errors.ts'
 import { columnsSql, readAnswer, type ReadAnswer, TABLES_SQL } from '../../reader/answers.ts'
 import type { Reader } from '../../reader/reader.ts'
 import { warrantText } from '../../reader/warrants.ts'
@@ -51,11 +51,10 @@ export function addQueryRoutes(api: Api, newReader: () => Reader): void {
   )
 }
 
-const unknownTable = (table: string): SyncError =>
-  new SyncError('USAGE_INVALID', `there is no table ${table} in the published copy`, {
-    cure: 'The explorer and /api/tables list all tables. A name has a schema, such as current.events.',
-    data: { status: 404 },
-  })
+function unknownTable(table: string): SyncError {
+  const cure = 'The explorer and /api/tables list all tables. A name has a schema, such as current.events.'
+  return usageError(`there is no table ${table} in the published copy`, cure, { status: 404 })
+}
 
 const toAnswer = ({ columns, rows, more, warrants }: ReadAnswer): QueryAnswer => ({
   columns: [...columns],

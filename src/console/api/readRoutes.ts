@@ -13,7 +13,7 @@ import { budgetText } from '../../status/budgetText.ts'
 import { upkeepText } from '../../status/upkeepText.ts'
 import { type Standing, ticksInBudget } from '../../status/standing.ts'
 import { type Clock, within } from '../../clock.ts'
-import { SyncError } from '../../errors.ts'
+import { SyncError, usageError } from '../../errors.ts'
 import { formatInstant, fromMillis } from '../../instant.ts'
 import { linesOfRuns } from '../../runLogs.ts'
 import { attentionOf, settingsAttention } from '../attention.ts'
@@ -234,8 +234,7 @@ async function jobsIn(queues: Queues, queue: QueueName, state: Job['state']): Pr
     }))
 }
 
-const unknownName = (name: string): SyncError =>
-  new SyncError('USAGE_INVALID', `there is no run or report ${name}`, {
-    cure: 'If it was a run, it may be older than the setting "history" allows.',
-    data: { status: 404 },
-  })
+function unknownName(name: string): SyncError {
+  const cure = 'If it was a run, it may be older than the setting "history" allows.'
+  return usageError(`there is no run or report ${name}`, cure, { status: 404 })
+}

@@ -129,7 +129,6 @@ class TrailReader {
     this.#config = context.settings.reports[declaration.name as ReportName]
   }
 
-  /** Reads the trails of records that have changed. */
   async readDue(followed: FollowedReport, refill: TrailRefill | undefined): Promise<void> {
     this.#followed.add(followed)
     const { dueRecords } = this.#context.warehouse.books

@@ -12,7 +12,7 @@ import type {
 } from '../../warehouse/books/backfills.ts'
 import type { RunRecord } from '../../warehouse/books/runs.ts'
 import { planBackfill } from './backfillPlan.ts'
-import { checkRange } from './backfillRequest.ts'
+import { checkRange, type NamedBackfill } from './backfillRequest.ts'
 import { eachConcurrently } from '../concurrently.ts'
 import { type Progress, type SyncContext, type WindowsProgress, withFence } from '../context.ts'
 import { loadPulled, type Pull, type WindowRequest, type PulledWindow, settingsHash } from './handover.ts'
@@ -25,12 +25,8 @@ export interface BackfillProgress extends Progress {
   readonly windows: WindowsProgress
 }
 
-export interface BackfillOptions {
-  /** An open backfill with this identifier is continued. */
-  readonly backfillId: string
-  readonly report: ReportName
-  readonly from: Instant
-  readonly to: Instant
+/** An open backfill with the same `backfillId` is continued. */
+export interface BackfillOptions extends Omit<NamedBackfill, 'goesOn'> {
   readonly lanes: number
   readonly pull: Pull
   readonly onProgress?: (progress: BackfillProgress) => void

@@ -1,5 +1,5 @@
 /** A change feed cursor. Its hash shows if the warehouse was restored from a backup since. */
-import { SyncError } from '../../errors.ts'
+import { usageError } from '../../errors.ts'
 import { onlyRow, type Sql } from '../database/sql.ts'
 
 export const START = 'start'
@@ -22,9 +22,8 @@ export const isCursor = (text: string): text is Cursor => text === START || SHAP
 
 export function parseCursor(text: string): Cursor {
   if (isCursor(text)) return text
-  throw new SyncError('USAGE_INVALID', `"${text.slice(0, 80)}" is no cursor`, {
-    cure: `Pass the cursor of the last answer unchanged, or "${START}" to begin with all rows.`,
-  })
+  const cure = `Pass the cursor of the last answer unchanged, or "${START}" to begin with all rows.`
+  throw usageError(`"${text.slice(0, 80)}" is no cursor`, cure)
 }
 
 /** Returns the number of the cursor's load, or 0 for `start`. */

@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { reports } from '../../../schema/index.ts'
 import { tableOf } from '../../../schema/tables.ts'
-import { SyncError } from '../../errors.ts'
+import { SyncError, usageError } from '../../errors.ts'
 import { isLake } from '../database/catalogue.ts'
 import type { Database } from '../database/duckdb.ts'
 import { countOf, type Sql, text } from '../database/sql.ts'
@@ -81,7 +81,7 @@ export async function knownLayout(sql: Pick<Sql, 'rows'>, path: string, movedFro
   const isRelated = movedFrom !== undefined && (await countOf(sql, source)) === 1
   if (movedFrom !== undefined && !(isUnfilled && isRelated)) {
     const what = isRelated ? 'is the warehouse that you move' : 'is another warehouse'
-    throw new SyncError('USAGE_INVALID', `${path} ${what}`, { cure: 'Name a file or a lake that does not exist yet.' })
+    throw usageError(`${path} ${what}`, 'Name a file or a lake that does not exist yet.')
   }
   const version = layout?.version ?? 0
   if (version <= LAYOUT) return version

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
-import { asSyncError, SyncError } from '../../errors.ts'
+import { asSyncError, SyncError, usageError } from '../../errors.ts'
 import { systemClock } from '../../clock.ts'
 import { isFolder, isThere } from '../../folders.ts'
 import { formatInstant, type Instant } from '../../instant.ts'
@@ -101,7 +101,7 @@ export async function checkEmpty(place: LakePlace, options: DatabaseOptions): Pr
   const [found] = await sql.rows<{ file: string }>(`FROM glob([${data}, ${marks}]) LIMIT 1`)
   if (found === undefined) return
   const cure = 'Name an empty place with --data, because a lake in object storage deletes files that it does not know.'
-  throw new SyncError('USAGE_INVALID', `the place for the files of the new lake has ${found.file}`, { cure })
+  throw usageError(`the place for the files of the new lake has ${found.file}`, cure)
 }
 
 async function prepare(sql: Pick<Sql, 'run' | 'rows'>, place: LakePlace): Promise<void> {

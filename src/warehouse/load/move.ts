@@ -1,5 +1,5 @@
 /** Copies a warehouse into a new one. A second attempt copies only tables that differ. */
-import { SyncError } from '../../errors.ts'
+import { SyncError, usageError } from '../../errors.ts'
 import { UNFILLED } from '../books/layout.ts'
 import { type CatalogueTable, catalogueOf, definitionSql } from '../database/catalogue.ts'
 import type { Database } from '../database/duckdb.ts'
@@ -51,7 +51,7 @@ const whileUnfilled = (target: Database, work: (sql: Sql) => Promise<void>): Pro
   target.transaction(async (sql) => {
     if ((await sql.rows(`FROM tidemark.layout WHERE version = ${UNFILLED}`)).length > 0) return work(sql)
     const cure = 'Nothing is lost. Run the same command again: it prints the settings of the new warehouse.'
-    throw new SyncError('USAGE_INVALID', `another "tidemark move" has filled ${target.path} meanwhile`, { cure })
+    throw usageError(`another "tidemark move" has filled ${target.path} meanwhile`, cure)
   })
 
 const nameOf = ({ schema, name: table }: CatalogueTable): string => `${name(schema)}.${name(table)}`

@@ -2,7 +2,7 @@
 import { type ReportName, reports } from '../../../schema/index.ts'
 import { type DuckType, type ReportTable, tableOf } from '../../../schema/tables.ts'
 import type { ColumnType } from '../../../schema/values.ts'
-import { SyncError } from '../../errors.ts'
+import { usageError } from '../../errors.ts'
 import type { DiscoveredColumn } from '../../plan/columns.ts'
 import { SCALARS } from '../../plan/kinds.ts'
 import { restartFeed } from '../books/changeFeed.ts'
@@ -40,7 +40,7 @@ export async function retypeColumn(sql: Sql, numberPrefix: string, request: Rety
     await sql.run(rereadSql(reading, place, `reread_${n}`))
     const lost = await countOf(sql, `reread_${n} WHERE is_misfit AND NOT is_kept`)
     if (lost > 0)
-      throw unusable(
+      throw usageError(
         `${request.column}: values (${lost}) would be lost: ${reasonFor(type)}. The rows are stored without _extra and _payload (exclude_payload)`,
         'Nothing was changed. Choose a type that takes every value, such as VARCHAR.',
       )
@@ -68,22 +68,20 @@ async function findColumn(sql: Sql, { column: asked, type }: RetypeRequest) {
   const table = report && tableOf(report)
   const list = 'Run "tidemark schema": it prints the tables and their columns.'
   if (report === undefined || table === undefined || ![table, ...table.children].some((each) => each.name === target))
-    throw unusable(`there is no table ${target}`, list)
+    throw usageError(`there is no table ${target}`, list)
   const isChild = target !== table.name
   const fixed = isChild ? childColumns(table) : reportColumns(table)
   if (fixed.some((each) => each.name === wanted)) {
-    throw unusable(
+    throw usageError(
       `the type of ${asked} is fixed: it is a documented, key or system column`,
       'Only columns of undocumented fields can have another type: tidemark.columns lists them. Values that do not fit are in tidemark.misfits.',
     )
   }
   const column = (await discoveredColumns(sql)).get(target)?.find((each) => each.name === wanted)
-  if (column === undefined) throw unusable(`there is no column ${asked}`, list)
-  if (column.type === type) throw unusable(`the type of ${asked} is ${type} already`, 'Nothing needs to be done.')
+  if (column === undefined) throw usageError(`there is no column ${asked}`, list)
+  if (column.type === type) throw usageError(`the type of ${asked} is ${type} already`, 'Nothing needs to be done.')
   return { report: report.name, table, target, isChild, column }
 }
-
-const unusable = (message: string, cure: string): SyncError => new SyncError('USAGE_INVALID', message, { cure })
 
 interface ColumnReading {
   readonly table: ReportTable
