@@ -38,8 +38,8 @@ export type SharedContext = Omit<SyncContext, 'signal' | 'onProgress' | 'onOutco
 
 export interface SyncSettings
   extends Pick<Config, 'reports' | 'currencies' | 'limits' | 'staging' | 'rejectedKeepMs'>,
+    Pick<Config['service'], 'baseUrl' | 'concurrency'>,
     Pick<BudgetSettings, 'requestsPerDay'> {
-  readonly concurrency: number
   readonly identity: string
   readonly clientSecret: Pick<Secret, 'shortHash'>
   readonly hashKey?: Secret | undefined

@@ -42,9 +42,9 @@ export async function openContext(config: Config, { clock, signal, log, observe 
 
 export function settingsOf(config: Config): SyncSettings {
   const { service, requestsPerDay, reports, currencies, limits, hashKey, staging, rejectedKeepMs } = config
-  const { concurrency, clientSecret } = service
+  const { baseUrl, concurrency, clientSecret } = service
   const given = { requestsPerDay, reports, currencies, limits, hashKey, staging, rejectedKeepMs }
-  return { ...given, concurrency, clientSecret, identity: identityOf(service) }
+  return { ...given, baseUrl, concurrency, clientSecret, identity: identityOf(service) }
 }
 
 /** Returns a context for a dry run, which stores no rows. */

@@ -21,6 +21,7 @@ import type { Service } from './service.ts'
 import type { MachineClock, Timeline } from './timeline.ts'
 
 const clientSecret = new Secret('simulated-secret')
+const BASE_URL = new URL('http://service.test')
 
 /** What every step of a dead process ends with. */
 export class Died extends Error {
@@ -109,7 +110,7 @@ export class Machine {
       this.#open?.context.client ??
       openClient(
         {
-          baseUrl: new URL('http://service.test'),
+          baseUrl: BASE_URL,
           clientId: 'simulation',
           clientSecret,
           concurrency: settings.concurrency,
@@ -136,6 +137,7 @@ export class Machine {
           queryDisk: '1GB',
           queryTimeMs: 60_000,
         },
+        baseUrl: BASE_URL,
         concurrency: settings.concurrency,
         identity: 'simulation',
         clientSecret,

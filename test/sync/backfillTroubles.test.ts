@@ -327,6 +327,14 @@ describe('another process', () => {
     const other = pullHere(tide.context)({ ...ask, question: 'another' }, tide.context.signal)
     await expect(other).rejects.toMatchObject({ code: 'CONFIG_INVALID', report: 'enquiries' })
   })
+
+  it('that asks another service refuses to pull', async () => {
+    await using tide = await aTide(SMALL)
+    const ask = await begunWindow(tide, 'enquiries')
+    const settings = { ...tide.context.settings, baseUrl: new URL('https://test.example.com') }
+    const other = pullHere({ ...tide.context, settings })(ask, tide.context.signal)
+    await expect(other).rejects.toMatchObject({ code: 'CONFIG_INVALID', report: 'enquiries' })
+  })
 })
 
 type OpenTide = Omit<Tide, 'sync' | 'attempt' | 'clock'>
@@ -353,6 +361,6 @@ async function begunWindow({ warehouse, config }: OpenTide, report: ReportName):
   await warehouse.backfills.begin({ backfillId: ID, report, ...range }, [window], range.until)
   const fence = await warehouse.takeFence({ report, kind: 'backfill', holder: ID })
   const { numberPrefix } = warehouse
-  const question = settingsHash(config, report)
+  const question = settingsHash({ ...config, ...config.service }, report)
   return { backfillId: ID, report, scope, number: 1, ...range, fence, question, numberPrefix, profile: UNKNOWN_PAGING }
 }

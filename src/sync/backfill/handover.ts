@@ -74,7 +74,7 @@ export async function pullWindow(given: PullContext, ask: WindowRequest): Promis
   const { settings } = given
   if (settingsHash(settings, report) !== ask.question) {
     const what = `the configuration of ${report} differs from that of the process that started its backfill`
-    const cure = `Give all workers the same page_size, expand flags, filters, ask_created, columns and hash key for ${report}, and restart them.`
+    const cure = `Give all workers the same base_url, page_size, expand flags, filters, ask_created, columns and hash key for ${report}, and restart them.`
     throw new SyncError('CONFIG_INVALID', what, { report, cure })
   }
   const directory = `pulled-${ask.backfillId}-${ask.number}-${randomUUID()}`
@@ -104,7 +104,6 @@ export async function pullWindow(given: PullContext, ask: WindowRequest): Promis
   }
 }
 
-/** Moves the files of a load to the folder, and adds the load to `loads`. */
 async function moveLoad(input: LoadInput, folder: string, loads: PulledLoad[]): Promise<LoadResult> {
   assert(input.kind === 'backfill', 'only windows of backfills are handed over')
   const { segment, closes, gone, requests } = input
@@ -193,10 +192,20 @@ function loadsOf({ settings }: SyncContext, pulled: PulledWindow, folder: string
 
 const discard = (folder: string): Promise<void> => rm(folder, { recursive: true, force: true })
 
+type HashedSettings = Pick<SyncSettings, 'baseUrl' | 'reports' | 'hashKey'>
+
 /** Returns a hash of the settings that affect requests and rows. The hash hides filters, which may contain names. */
-export function settingsHash(settings: Pick<SyncSettings, 'reports' | 'hashKey'>, report: ReportName): string {
+export function settingsHash(settings: HashedSettings, report: ReportName): string {
+  const service = settings.baseUrl.href.replace(/\/+$/, '')
   const { pageSize, expand, filters, askCreated } = settings.reports[report]
   const sorted = Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1))
-  const asked = JSON.stringify([pageSize, expand.toSorted(), sorted, askCreated, privacyTextOf(settings, report)])
+  const asked = JSON.stringify([
+    service,
+    pageSize,
+    expand.toSorted(),
+    sorted,
+    askCreated,
+    privacyTextOf(settings, report),
+  ])
   return createHash('sha256').update(asked).digest('hex').slice(0, 16)
 }
