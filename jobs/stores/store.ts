@@ -127,6 +127,7 @@ export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, sto
 
   return {
     kind,
+    shown,
     queue,
     worker,
     tokens: (access: { readonly identity: string; readonly secret: Secret }) =>

@@ -1,4 +1,5 @@
 /** The connection to the worker that owns the warehouse: its socket or, from another machine, the shared queue. */
+import { existsSync } from 'node:fs'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { ANSWERS, type AnswerOf, errorFrom, notUnderstood, type OperationRequest, type Reply } from './contract.ts'
@@ -17,16 +18,20 @@ export async function findWorker(config: Config, clock: Clock): Promise<WorkerCo
   return config.queue === 'embedded' ? undefined : findThroughQueue(config, clock)
 }
 
-async function findThroughQueue({ queue }: Config, clock: Clock): Promise<WorkerConnection | undefined> {
-  const [{ openStore }, { askQueue }] = await Promise.all([
+async function findThroughQueue({ queue, warehouse }: Config, clock: Clock): Promise<WorkerConnection | undefined> {
+  const [{ openStore }, { reservedFor }, { askQueue }] = await Promise.all([
     import('../../jobs/stores/openStore.ts'),
+    import('../../jobs/stores/reservation.ts'),
     import('./queue.ts'),
   ])
   const store = await openStore(queue, { directory: '', clock }).catch(() => undefined)
   if (store === undefined) return undefined
   const workers = await store.workersOf('control').catch(() => 0)
+  const reserved = (await reservedFor(store).catch(() => undefined)) ?? warehouse
+  // If this folder has a warehouse of its own, a worker of another warehouse must not do the work.
+  const isOther = reserved !== warehouse && existsSync(warehouse)
   const send: Send = (request, caller) => askQueue({ store, clock }, request, caller)
-  if (workers > 0) return connectionOver(send, () => store.close())
+  if (workers > 0 && !isOther) return connectionOver(send, () => store.close())
   await store.close()
   return undefined
 }

@@ -7,6 +7,7 @@ import { Housekeeping } from '../../jobs/owner/housekeeping.ts'
 import { type LeaseOfLake, Owner } from '../../jobs/owner/owner.ts'
 import { shareRuns } from '../../jobs/owner/sharedRuns.ts'
 import { JobConsumers, type ConsumersOptions, type Task } from '../../jobs/queue/consumers.ts'
+import { releaseStore, reserveStore } from '../../jobs/stores/reservation.ts'
 import type { LeaseRequest } from '../../jobs/stores/sharedTokens.ts'
 import { LOCKS } from '../../jobs/stores/store.ts'
 import { NoticesJob } from '../../jobs/queue/queues.ts'
@@ -43,14 +44,15 @@ interface OwnerWiring extends ConsumersOptions {
   readonly serveToken: Secret | undefined
   readonly consoleAddress: () => string | undefined
   readonly openRetryMs: number
-  readonly onOwned: () => void
+  /** Called when this process owns the warehouse or, with a shared queue, stands by. */
+  readonly onAdmitted: () => void
 }
 
 const TEMPORARY_ERRORS: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
 
 /** Opens the warehouse and works as its owner. While another process owns it or the disk is full, tries again. */
 export async function ownOrStandBy(wiring: OwnerWiring, signal: AbortSignal): Promise<void> {
-  const { config, log, clock, openRetryMs, ownership, onOwned } = wiring
+  const { config, log, clock, store, openRetryMs, ownership, onAdmitted } = wiring
   let logged: ErrorCode | undefined
   // Only the first opening empties the staging folder. Later, this process may be reading windows into it.
   let isFirst = true
@@ -59,7 +61,6 @@ export async function ownOrStandBy(wiring: OwnerWiring, signal: AbortSignal): Pr
     if (!(opened instanceof SyncError)) {
       logged = undefined
       isFirst = false
-      onOwned()
       await runAsOwner(wiring, opened, signal)
       continue
     }
@@ -68,16 +69,31 @@ export async function ownOrStandBy(wiring: OwnerWiring, signal: AbortSignal): Pr
     if (code !== logged) log.info({ code }, `standing by: ${opened.message}`)
     logged = code
     if (code === 'WAREHOUSE_LOCKED') ownership.isOwnerKnown = true
+    if (store.kind !== 'embedded') onAdmitted()
     await clock.sleep(openRetryMs, signal).catch(() => undefined)
   }
 }
 
+const RENEWALS_PER_LOCK = 3
+
 async function runAsOwner(wiring: OwnerWiring, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
-  const { log, metrics, ownership } = wiring
+  const { config, log, clock, metrics, ownership, store, locks, onAdmitted } = wiring
   using _ = metrics.watchBooks(() => bookFigures(warehouse))
+  const user = `${config.lake === undefined ? config.warehouse : 'a lake'} ${warehouse.numberPrefix}`
+  const ms = locks?.lockDuration ?? LOCKS.lockDuration
+  // The folder of the embedded queue belongs to one warehouse.
+  const reserve = async () => store.kind === 'embedded' || reserveStore(store, user, ms)
+  const losing = new AbortController()
   try {
-    await workUntilStopped(wiring, warehouse, signal)
+    await reserve()
+    using _renewal = repeat(ms / RENEWALS_PER_LOCK, clock, () =>
+      reserve().catch((error: unknown) => asSyncError(error).code === 'QUEUE_UNFIT' && losing.abort()),
+    )
+    onAdmitted()
+    // After a loss, `ownOrStandBy` opens the warehouse again, and `reserve` throws.
+    await workUntilStopped(wiring, warehouse, AbortSignal.any([signal, losing.signal]))
   } finally {
+    void releaseStore(store, user).catch(() => undefined)
     ownership.owned = undefined
     ownership.isOwnerKnown = false
     await endInTime(wiring, warehouse.close())

@@ -68,23 +68,27 @@ export async function runWorker(shell: WorkerShell, options: WorkerOptions): Pro
   const consumers = new JobConsumers({ store, clock, log, locks })
   // Workers of one lake do not read windows for each other, because they cannot read each other's staged files.
   const mayPull = roles.has('pull') && !sharesQueue(config)
-  let hasStartedPulling = false
-  const startPulling = () => {
-    if (!mayPull || hasStartedPulling) return
-    hasStartedPulling = true
-    makePrivateFolder(config.staging)
-    consumeWindows(consumers, { queues, client, clock, settings: settingsOf(config), observe })
-  }
   const consoleAddress = () => console?.address()
   const serveToken = openServeToken(config, { err: shell.err, log })
   const context = { config, client, queues, log, clock, store, locks, metrics, observe, ownership, runLogs }
-  const owner = { ...context, serveToken, consoleAddress, openRetryMs, onOwned: startPulling }
+  const { promise: admitted, resolve: admit } = Promise.withResolvers<boolean>()
+  const owner = { ...context, serveToken, consoleAddress, openRetryMs, onAdmitted: () => admit(true) }
   await using _heartbeat = startHeartbeat(config.warehouse, clock)
   shell.out.write(greeting(config, roles))
-  // With the embedded queue, windows are read later: the owner first empties staging, and would delete their files.
-  if (store.kind !== 'embedded') startPulling()
+  if (!roles.has('load')) admit(true)
+  // Until then, another warehouse may have the queue. And the owner first empties staging, which would delete windows.
+  const whenAdmitted = (work: RoleWork) => async (signal: AbortSignal) => {
+    using _ = onAbort(signal, () => admit(false))
+    if (await admitted) await work(signal)
+  }
+  const pull = async () => {
+    makePrivateFolder(config.staging)
+    consumeWindows(consumers, { queues, client, clock, settings: settingsOf(config), observe })
+  }
+  const schedule = (signal: AbortSignal) => runSchedule({ ...context, consumers, pollMs }, signal)
   await untilStopped(signal, consumers, [
-    ...(roles.has('schedule') ? [(signal: AbortSignal) => runSchedule({ ...context, consumers, pollMs }, signal)] : []),
+    ...(mayPull ? [whenAdmitted(pull)] : []),
+    ...(roles.has('schedule') ? [whenAdmitted(schedule)] : []),
     ...(roles.has('load') ? [(signal: AbortSignal) => ownOrStandBy(owner, signal)] : []),
   ])
   log.info('stopped')

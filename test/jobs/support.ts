@@ -31,7 +31,7 @@ export interface StatusDocument {
 
 export interface WorkshopOptions {
   /** The URL of a queue, or the store that the workshop starts. */
-  readonly store: Store | `postgres://${string}`
+  readonly store: Store | `${'redis' | 'postgres'}://${string}`
   /** The collections are empty by default. */
   readonly sandbox?: SandboxOptions
   readonly settings?: Readonly<Record<string, unknown>>
