@@ -23,13 +23,12 @@ export function consumeWindows(consumers: JobConsumers, puller: PullerContext): 
     concurrency: WINDOWS_AT_ONCE,
     process: async (task) => {
       const { ask } = task.data
-      const { signal } = task
       const { report, fence } = ask
       // Each backfill asks the service once more for a report that the service has refused: the refusal may be over.
       if (lastBackfillEpochs.get(report) !== fence.epoch) context.client.forgetRefusal(report)
       lastBackfillEpochs.set(report, fence.epoch)
       using _checking = abortWhenUnwanted(task, puller)
-      const { directory } = await pullWindow({ ...context, signal, onProgress: () => undefined }, ask)
+      const { directory } = await pullWindow({ ...context, signal: task.signal, onProgress: () => undefined }, ask)
       return { directory }
     },
   })

@@ -23,9 +23,8 @@ export function addressOf(setting: string): StoreAddress {
   const kind = url === null ? undefined : KINDS[url.protocol]
   if (url === null || kind === undefined) {
     // Even a malformed address can contain a password, so the message does not quote it.
-    throw new SyncError('CONFIG_INVALID', 'queue names no store that Tidemark knows', {
-      cure: 'Set it to embedded, redis://host:6379, rediss://host:6380 or postgres://user@host/database.',
-    })
+    const cure = 'Set it to embedded, redis://host:6379, rediss://host:6380 or postgres://user@host/database.'
+    throw new SyncError('CONFIG_INVALID', 'queue names no store that Tidemark knows', { cure })
   }
   return { kind, url, shown: `${url.protocol}//${url.host}${url.pathname === '/' ? '' : url.pathname}` }
 }

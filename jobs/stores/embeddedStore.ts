@@ -64,9 +64,8 @@ async function openPool(settings: Parameters<typeof EmbeddedPool.open>[0]): Prom
   } catch (error) {
     await pool?.end()
     if (error instanceof SyncError) throw error
-    throw new SyncError('QUEUE_UNFIT', `the embedded queue cannot be opened: ${messageOf(error)}`, {
-      cure: `Move ${settings.directory} away. Schedules and open backfills are then restored from the warehouse.`,
-    })
+    const cure = `Move ${settings.directory} away. Schedules and open backfills are then restored from the warehouse.`
+    throw new SyncError('QUEUE_UNFIT', `the embedded queue cannot be opened: ${messageOf(error)}`, { cure })
   }
 }
 

@@ -31,9 +31,8 @@ export function addLiveRoute(app: FastifyInstance, { clock, backendOf, mayWatch 
   app.addHook('preClose', async () => cancelTimer?.())
   app.get('/api/live', (request, reply) => {
     if (streams.size >= STREAMS_MAX) {
-      throw new SyncError('CONSOLE_LIMITED', `${STREAMS_MAX} pages already watch live progress`, {
-        cure: 'Close some of them.',
-      })
+      const cure = 'Close some of them.'
+      throw new SyncError('CONSOLE_LIMITED', `${STREAMS_MAX} pages already watch live progress`, { cure })
     }
     reply.hijack()
     const { raw } = reply

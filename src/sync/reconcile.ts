@@ -76,8 +76,7 @@ async function reconcileScope(
   await using reading = new Reading(context, { declaration, config, scope, runId, window, profile, reason })
   const keysElsewhere = await keysBeforeStart(context, reading)
   await readAll(context, reading, open)
-  const { startedAt } = open
-  const ending = { ...place, reconcileId, runId, startedAt, keysElsewhere, now: context.clock.now() }
+  const ending = { ...place, reconcileId, runId, startedAt: open.startedAt, keysElsewhere, now: context.clock.now() }
   const found = await context.warehouse.endReconcile({ ...ending, allowMassDelete: options.allowMassDelete })
   const { inserted, updated } = reading.intake.figures
   return { pages: reading.pagesRead, inserted, updated, found }

@@ -22,9 +22,8 @@ export async function syncAll(
   await recordStates(context)
   const outcomes = new Map<ReportName, ReportOutcome>()
   const paused = await pausedReports(context)
-  const { reports } = context.settings
   for (const report of wanted) {
-    const { enabled, offReason } = reports[report]
+    const { enabled, offReason } = context.settings.reports[report]
     const error = paused.get(report)
     if (!enabled) outcomes.set(report, { ...nothingRun(report), state: 'off', offReason })
     else if (error !== undefined) outcomes.set(report, { ...nothingRun(report), state: 'paused', error })

@@ -151,9 +151,8 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(async () => {
       const quiet = this.#quiet.add(input)
       if (quiet !== undefined) return quiet
-      const { numberPrefix } = this
       const begun = this.#begun.get(input.runId)
-      const dependencies = { database: this.#database, numberPrefix, fences: this.#fences, begun }
+      const dependencies = { database: this.#database, numberPrefix: this.numberPrefix, fences: this.#fences, begun }
       const result = this.#database.isShared ? await load(dependencies, input) : await loadIntoFile(dependencies, input)
       this.#begun.delete(input.runId)
       return result

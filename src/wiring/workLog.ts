@@ -14,9 +14,8 @@ export function logLevelOf(env: NodeJS.ProcessEnv, otherwise: LogLevel): LogLeve
   if (given === undefined || given === '') return otherwise
   const level = LEVELS.find((each) => each === given)
   if (level !== undefined) return level
-  throw new SyncError('CONFIG_INVALID', `${LOG_LEVEL} must be one of ${LEVELS.join(', ')}`, {
-    cure: `Set ${LOG_LEVEL} to one of them, or unset it.`,
-  })
+  const cure = `Set ${LOG_LEVEL} to one of them, or unset it.`
+  throw new SyncError('CONFIG_INVALID', `${LOG_LEVEL} must be one of ${LEVELS.join(', ')}`, { cure })
 }
 
 export function loggingWork(log: Log, clock: Pick<Clock, 'monotonicMs'>): Observe {

@@ -183,9 +183,8 @@ async function openNotifier(wiring: OwnerWiring, { runs, warehouse }: { runs: Ru
 }
 
 function sendMessages(notifier: Notifier, consumers: JobConsumers, ending: AbortSignal): Promise<void> {
-  const { receivers } = notifier.deliveries
   const process = ({ data, signal }: Task<NoticesJob>) => notifier.deliveries.deliver(data.receiver, signal)
-  consumers.consume('notices', { schema: NoticesJob, concurrency: receivers.length, process })
+  consumers.consume('notices', { schema: NoticesJob, concurrency: notifier.deliveries.receivers.length, process })
   return notifier.run(ending)
 }
 

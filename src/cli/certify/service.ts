@@ -161,8 +161,7 @@ const QUESTIONS: Readonly<Record<string, (survey: Survey) => Answer | Promise<An
     return ok(`the newest one ${scope} is ${age}. If a row was edited since, its time did not move`)
   },
   delay: async (survey) => {
-    const { config } = survey.context
-    const { settleMs } = config.reports[survey.pages.report.name as ReportName]
+    const { settleMs } = survey.context.config.reports[survey.pages.report.name as ReportName]
     if (allTimes(survey).length === 0) return skip('the rows have no modification time')
     const hiddenMs = await hiddenTimes(survey)
     if (hiddenMs.length === 0) return skip('no row was edited between two reads, so settle could not be tried')

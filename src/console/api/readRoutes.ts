@@ -202,9 +202,8 @@ const ANSWER_MS_MAX = 5_000
 async function jobsInTime(read: () => Promise<Jobs>, clock: Clock): Promise<Jobs> {
   const answer = await within(ANSWER_MS_MAX, clock, read)
   if (answer !== undefined) return answer
-  throw new SyncError('QUEUE_UNREACHABLE', `the queue did not answer within ${ANSWER_MS_MAX / 1_000} seconds`, {
-    cure: 'Check that the store of the queue is running and reachable.',
-  })
+  const cure = 'Check that the store of the queue is running and reachable.'
+  throw new SyncError('QUEUE_UNREACHABLE', `the queue did not answer within ${ANSWER_MS_MAX / 1_000} seconds`, { cure })
 }
 
 async function readJobs(queues: Queues): Promise<Jobs> {

@@ -55,9 +55,8 @@ export async function syncAudit(given: SyncContext, report: ReportName, runId: s
   const refills = await openAuditCoverage(context, report, followed)
   for (const each of followed) await trails.readDue(each, refills.get(each.scopePrefix))
   for (const each of followed) await trails.readAgain(each, refills.get(each.scopePrefix))
-  const { pages } = trails
   await trails.finish({ runId, report, startedAt })
-  return { runId, report, startedAt, pages, figures: intake.figures }
+  return { runId, report, startedAt, pages: trails.pages, figures: intake.figures }
 }
 
 function followedReports(report: ReportName, config: ReportConfig): FollowedReport[] {

@@ -231,9 +231,8 @@ export class Database implements Sql, AsyncDisposable {
         const { statementType: type } = statement
         if (type === StatementType.SELECT || type === StatementType.EXPLAIN) return await read(statement)
         const what = StatementType[type]?.replaceAll('_', ' ') ?? 'another one'
-        throw new SyncError('QUERY_FAILED', `only reading statements can run here, and this is ${what}`, {
-          cure: 'Write a SELECT.',
-        })
+        const cure = 'Write a SELECT.'
+        throw new SyncError('QUERY_FAILED', `only reading statements can run here, and this is ${what}`, { cure })
       } catch (error) {
         throw queryError(error)
       }

@@ -80,7 +80,6 @@ async function moveTable(target: Database, table: string, columns: string) {
   const copy = `DELETE FROM ${table}; INSERT INTO ${table} (${columns}) SELECT ${columns} FROM ${SOURCE}.${table}`
   await whileUnfilled(target, (sql) => sql.run(copy))
   if (await isSame()) return { rows, copied: true }
-  throw new SyncError('MOVE_UNFINISHED', `${table} in ${target.path} differs from the table that was copied`, {
-    cure: 'Run the same "tidemark move" again: it copies this table again. The old warehouse is unchanged.',
-  })
+  const cure = 'Run the same "tidemark move" again: it copies this table again. The old warehouse is unchanged.'
+  throw new SyncError('MOVE_UNFINISHED', `${table} in ${target.path} differs from the table that was copied`, { cure })
 }

@@ -62,7 +62,6 @@ const observableUntil = ({ observedAt }: RowNames): string => `${observedAt} + I
 
 /** Keeps the newest row of each key. Returns tables of older rows, oldest first, which must be merged before it. */
 export async function splitDuplicates(sql: Sql, load: FileLoad, staged: readonly StagedColumn[]) {
-  const { shapes } = load.segment.catalog
   const columns = staged.map((column) => column.name)
   const earlier: string[] = []
   // The loop ends because each pass removes one row of each key, so that no rows are left.
@@ -72,7 +71,7 @@ export async function splitDuplicates(sql: Sql, load: FileLoad, staged: readonly
     const isNewest = 'rowid IN (SELECT tid FROM newest)'
     const same = sameSql(load.table.key, 'o', 'n')
     const pairs = `${from} o JOIN ${from} n ON ${same} WHERE n.${isNewest} AND NOT o.${isNewest}`
-    const met = await shapesWithMoreFields(sql, shapes, pairs)
+    const met = await shapesWithMoreFields(sql, load.segment.catalog.shapes, pairs)
     if (met.length > 0) {
       earlier.unshift(`earlier_${earlier.length + 1}`)
       await sql.run(`
