@@ -7,7 +7,7 @@ const NAME = 'warehouse'
 /** Reserves the store for `ms`, or renews the reservation. Throws QUEUE_UNFIT if another warehouse has reserved it. */
 export async function reserveStore({ values, shown }: QueueStore, warehouse: string, ms: number): Promise<void> {
   if ((await values.renew(NAME, warehouse, ms)) || (await values.claim(NAME, warehouse, ms))) return
-  const cure = 'Give each warehouse a queue of its own. Example for Redis, with database 2: redis://host:6379/2.'
+  const cure = 'Use another queue for each warehouse. Example for Redis, with database 2: redis://host:6379/2.'
   throw unfitError(shown, `a worker uses it for another warehouse, ${await reservedFor({ values })}`, cure)
 }
 
