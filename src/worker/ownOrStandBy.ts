@@ -44,7 +44,7 @@ interface OwnerWiring extends ConsumersOptions {
   readonly serveToken: Secret | undefined
   readonly consoleAddress: () => string | undefined
   readonly openRetryMs: number
-  /** Called when this process owns the warehouse or, with a shared queue, stands by. */
+  /** Called when this process owns the warehouse or, with a shared queue, is a standby. */
   readonly onAdmitted: () => void
 }
 
