@@ -20,25 +20,24 @@ export async function probeNarrower({ source, slice, first }: ProbedSlice, walk:
   const isNew = (id: string | number) => !walk.keys.has(id) && !keyless.has(String(id))
   const wide: { readonly span: Span; readonly page: ScannedPage }[] = [{ span: slice.span, page: first.page }]
   let requests = 0
-  for (let each = wide.pop(); each !== undefined; each = wide.pop()) {
-    const halves = halvesOf(each.span as BoundedSpan, stampsOf(pages.report, each.page))
+  for (let part = wide.pop(); part !== undefined; part = wide.pop()) {
+    const halves = halvesOf(part.span as BoundedSpan, stampsOf(pages.report, part.page))
     if (halves === undefined) return 'one instant'
     for (const span of halves) {
       if (requests === NARROWER_REQUESTS_MAX) return 'moved'
       requests += 1
       const page = await read(span)
-      // If the whole span still lacks these rows, they are not new: a limit on the length of responses hides them.
       const others = idsOf(page).filter(isNew)
-      if (others.length > 0) {
-        const now = await read(slice.span)
-        const isThere = others.every((id) => idsOf(now).includes(id))
-        return isThere && now.rowCount > first.page.rowCount ? 'moved' : 'hidden'
-      }
+      if (others.length > 0) return hasGrownBy(others, first.page, await read(slice.span)) ? 'moved' : 'hidden'
       if (page.rowCount >= first.page.rowCount) wide.push({ span, page })
     }
   }
   return 'nothing new'
 }
+
+/** If the whole span still lacks rows of a half, they are not new: a limit on the length of responses hides them. */
+const hasGrownBy = (ids: readonly (string | number)[], before: ScannedPage, now: ScannedPage): boolean =>
+  now.rowCount > before.rowCount && ids.every((id) => idsOf(now).includes(id))
 
 const idsOf = (page: ScannedPage): (string | number)[] => [...page.keys, ...keylessOf(page)]
 
