@@ -39,9 +39,8 @@ export class Limiter {
   readonly #clock: Clock
   readonly #spacingMs: number
   readonly #queue = new FairQueue<Waiter>()
+  readonly #sharedPauses: PauseChecks | undefined
   #concurrency: Concurrency
-  #sharedCheckedMs = Number.NEGATIVE_INFINITY
-  #sharedCheck: Promise<number> | undefined
   #inFlight = 0
   #nextStartMs = Number.NEGATIVE_INFINITY
   #pausedUntilMs = Number.NEGATIVE_INFINITY
@@ -50,6 +49,7 @@ export class Limiter {
   constructor(rules: LimiterRules, clock: Clock) {
     this.#rules = rules
     this.#clock = clock
+    this.#sharedPauses = rules.sharedPauses && new PauseChecks(rules.sharedPauses, clock)
     this.#concurrency = firstConcurrency(rules.concurrency)
     this.#spacingMs = 1_000 / (rules.requestsPerSecond ?? Number.POSITIVE_INFINITY)
   }
@@ -58,7 +58,7 @@ export class Limiter {
   async acquire(signal: AbortSignal, priority: Priority = 'first'): Promise<Permit> {
     for (;;) {
       const permit = await this.#waitForPermit(signal, priority)
-      const pauseMs = await this.#sharedPauseMs()
+      const pauseMs = (await this.#sharedPauses?.newPauseMs()) ?? 0
       if (pauseMs <= 0) return permit
       this.#delayRequests(pauseMs)
       permit[Symbol.dispose]()
@@ -80,19 +80,6 @@ export class Limiter {
     this.#queue.add(waiter, priority)
     this.#grantPermits()
     return await waiter.promise
-  }
-
-  /** Returns the remaining shared pause. Shortly after a check, returns 0, because the pause was already applied. */
-  async #sharedPauseMs(): Promise<number> {
-    const pauses = this.#rules.sharedPauses
-    const isFresh = this.#clock.monotonicMs() - this.#sharedCheckedMs < SHARED_CHECK_EVERY_MS
-    if (pauses === undefined || (this.#sharedCheck === undefined && isFresh)) return 0
-    const check = () => within(SHARED_CHECK_MS_MAX, this.#clock, () => pauses.remainingMs().catch(() => 0))
-    return await (this.#sharedCheck ??= check().then((remainingMs) => {
-      this.#sharedCheckedMs = this.#clock.monotonicMs()
-      this.#sharedCheck = undefined
-      return remainingMs ?? 0
-    }))
   }
 
   #delayRequests(ms: number): void {
@@ -169,6 +156,33 @@ export class Limiter {
   }
 }
 
+/** Checks the pauses of other processes. Requests at the same time share a check. */
+class PauseChecks {
+  readonly #pauses: SharedPauses
+  readonly #clock: Clock
+  #checkedMs = Number.NEGATIVE_INFINITY
+  #check: Promise<number> | undefined
+
+  constructor(pauses: SharedPauses, clock: Clock) {
+    this.#pauses = pauses
+    this.#clock = clock
+  }
+
+  /** Returns the remaining shared pause. Shortly after a check, returns 0, because the pause was already applied. */
+  async newPauseMs(): Promise<number> {
+    const isFresh = this.#clock.monotonicMs() - this.#checkedMs < SHARED_CHECK_EVERY_MS
+    return this.#check === undefined && isFresh ? 0 : await (this.#check ??= this.#remainingMs())
+  }
+
+  async #remainingMs(): Promise<number> {
+    const check = () => this.#pauses.remainingMs().catch(() => 0)
+    const remainingMs = await within(SHARED_CHECK_MS_MAX, this.#clock, check)
+    this.#checkedMs = this.#clock.monotonicMs()
+    this.#check = undefined
+    return remainingMs ?? 0
+  }
+}
+
 export const pauseEnd = (waitMs: number, clock: Pick<Clock, 'now'>): string =>
   `${formatInstant(plusMs(clock.now(), waitMs)).slice(0, 19)}Z`
 
@@ -198,10 +212,9 @@ export class FairQueue<T> {
   }
 
   remove(item: T): boolean {
-    return Object.values(this.#items).some((items) => {
-      const index = items.indexOf(item)
-      if (index >= 0) items.splice(index, 1)
-      return index >= 0
-    })
+    const items = this.#items.first.includes(item) ? this.#items.first : this.#items.behind
+    const index = items.indexOf(item)
+    if (index >= 0) items.splice(index, 1)
+    return index >= 0
   }
 }
