@@ -36,3 +36,11 @@ it('a row counts as late if its stamp is new and its time was requested before, 
     { late: 0, ms: null },
   ])
 })
+
+it('a row whose stamp is a time before 1970, such as the year 1, is stored and does not count as late', async () => {
+  await using opened = await aWarehouse()
+  const unset = ['0001-01-01T00:00:00', '1601-01-01T00:00:00Z', '1969-12-31T23:59:59Z']
+  const rows = unset.map((aggregateRecordModified, n) => ({ eventId: n, aggregateRecordModified }))
+  const load = await loadRows(opened, events, [...rows, event(9, '11:40:00')], { previousRead })
+  expect(load).toMatchObject({ inserted: 4, late: { late: 1, latenessMs: 19.5 * MINUTE_MS } })
+})

@@ -197,5 +197,7 @@ function lateStampSql({ report, staged, tableColumns, input: { previousRead } }:
   const sent = stampSql(report, 's', columnNames(staged.columns))
   if (previousRead === undefined || sent === undefined) return undefined
   const before = stampSql(report, 't', tableColumns) ?? 'NULL::TIMESTAMPTZ'
-  return `CASE WHEN ${sent} <= ${time(previousRead.until)} AND coalesce(${before} < ${sent}, true) THEN ${sent} END`
+  // A time before 1970 is no time of a modification. Some services send the year 1 for a time that is not set.
+  const wasRead = `${sent} BETWEEN ${time(0)} AND ${time(previousRead.until)}`
+  return `CASE WHEN ${wasRead} AND coalesce(${before} < ${sent}, true) THEN ${sent} END`
 }
