@@ -28,11 +28,11 @@ export interface Density {
 
 export const UNKNOWN_DENSITY: Density = { rows: 0, length: 0, dispersion: DISPERSION_AT_FIRST, trend: TREND_AT_FIRST }
 
-/** Returns how many rows to plan for a slice, so that the slice rarely exceeds one response. */
-export function plannedRows(pageRows: number, dispersion = DISPERSION_AT_FIRST): number {
-  const deviation = Math.sqrt(dispersion * pageRows)
+/** Returns how many rows to plan for a slice of `pages` pages, so that the slice rarely needs one page more. */
+export function plannedRows(pageRows: number, dispersion = DISPERSION_AT_FIRST, pages = 1): number {
+  const deviation = Math.sqrt(dispersion * pageRows * pages)
   const margin = Math.sqrt(2 * Math.log(Math.max(MARGIN_ONE, (0.35 * pageRows) / deviation)))
-  return Math.max(1, Math.floor(pageRows - 1 - margin * deviation))
+  return Math.max(1, Math.floor(pageRows * pages - 1 - margin * deviation))
 }
 
 /** Returns the rows per microsecond to expect in the next slice. */

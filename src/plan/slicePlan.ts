@@ -48,7 +48,8 @@ export function firstHistory(pageRows: number): SliceHistory {
 
 export const fullRows = ({ pageRows, pagesEach }: SliceHistory): number => pageRows * pagesEach
 
-const plannedSliceRows = (history: SliceHistory): number => plannedRows(fullRows(history), history.density.dispersion)
+const plannedSliceRows = ({ pageRows, pagesEach, density }: SliceHistory): number =>
+  plannedRows(pageRows, density.dispersion, pagesEach)
 
 /** Returns where the span has a crowded instant. For such a span, two walks are cheaper than a cut. */
 export function crowdedInstantIn({ since, until }: Span, history: SliceHistory): CrowdedInstant | undefined {
@@ -59,16 +60,17 @@ export function crowdedInstantIn({ since, until }: Span, history: SliceHistory):
 
 /** Returns how long (µs) the next slice is, which begins where `span` begins. `rows`: the probable rows of `span`. */
 export function nextLength(history: SliceHistory, { since, until }: BoundedSpan, rows: number | undefined): number {
-  const { density, sparseInARow, overfullEnd } = history
+  const { density, sparseInARow, overfullEnd, pagesEach } = history
   const length = until - since
   const rate = rateOf(density)
   const planned = plannedSliceRows(history)
   if (rows === undefined) return lengthAfterSparse(since, history) ?? (rate === undefined ? length : planned / rate)
   if (rows < fullRows(history)) return length
-  const even = rows / Math.ceil(rows / planned)
-  if (rate !== undefined && sparseInARow === 0) return even / rate
-  const grown = (even / rows) * length * SPARSE_GROWTH ** sparseInARow
-  return overfullEnd === undefined ? grown : Math.min(grown, (overfullEnd - since) / 2)
+  // Slices of several pages are planned full: the last one takes only the pages that are left.
+  const each = pagesEach > 1 ? planned : rows / Math.ceil(rows / planned)
+  if (rate !== undefined && sparseInARow === 0) return each / rate
+  const grown = (each / rows) * length * SPARSE_GROWTH ** sparseInARow
+  return Math.min(grown, ((overfullEnd ?? until) - since) / 2)
 }
 
 /** Returns half of the way to `overfullEnd`, because most rows must be near that end; once, the whole way. */

@@ -38,8 +38,8 @@ async function readByCreation(reading: Reading, total: number | undefined): Prom
   await reading.intake.commit()
   const isQuiet = isSmall && total === keys.size && !proofs.has('agreed')
   // All rows were read if the total equals the number of keys, and was the same before the read.
-  const isSame = isQuiet && (await totalNow(reading)) === keys.size
-  const totalCount = isSame ? keys.size : (await totalOfCreated(reading)).total
+  const now = isQuiet ? await totalNow(reading) : undefined
+  const totalCount = now === keys.size ? now : (await totalOfCreated(reading, now)).total
   const proof = [...proofs].toSorted().join('+')
   return totalCount === undefined ? undefined : { kind: 'proven', span, proof, rows, totalCount, keys }
 }

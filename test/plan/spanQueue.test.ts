@@ -9,7 +9,7 @@ import type { Instant } from '../../src/instant.ts'
 import { plannedRows } from '../../src/plan/density.ts'
 import { SpanQueue } from '../../src/plan/spanQueue.ts'
 import type { Span } from '../../src/plan/spans.ts'
-import { aChance, densities, type Order, orders, rowsOf, type StampedRow } from './densities.ts'
+import { aChance, densities, type Order, orders, rowsOf, type RowsWanted, type StampedRow } from './densities.ts'
 
 const LENGTH = 1e13
 const WHOLE = { since: 0 as Instant, until: LENGTH as Instant }
@@ -84,6 +84,30 @@ function cost(service: Omit<Service, 'rows'>, density: keyof typeof densities, p
     return requests / least
   })
   return each.reduce((sum, one) => sum + one, 0) / seeds.length
+}
+
+/** Proves a span with a total after rows have moved: in slices of 8 pages. Longer ones than 16 pages are cut. */
+function readAfterMove({ density, count, pageRows }: Pick<RowsWanted, 'density' | 'count'> & { pageRows: number }) {
+  const rows = rowsOf({ density, count, length: LENGTH, order: 'none', seed: count }).map(([at]) => at)
+  const queue = new SpanQueue([WHOLE], { pageRows, wholeUntil: WHOLE.until })
+  expect(queue.next()?.span).toEqual(WHOLE)
+  queue.cut(WHOLE, { pageRows, total: count, pagesEach: 8 })
+  const slices: Span[] = []
+  let requests = 0
+  for (let slice = queue.next(); slice !== undefined; slice = queue.next()) {
+    const { span } = slice
+    const { since = 0, until } = span
+    const total = rows.filter((at) => at >= since && at <= until).length
+    const isTooLong = total > 16 * pageRows
+    requests += isTooLong ? 1 : Math.max(1, Math.ceil(total / pageRows))
+    expect(requests, 'it ends').toBeLessThan(2_000)
+    if (isTooLong) queue.cut(span, { pageRows, total })
+    else {
+      queue.proven(span, total, total < pageRows)
+      slices.push(span)
+    }
+  }
+  return { slices, requests }
 }
 
 describe('a span that is cut by what its slices hold', () => {
@@ -184,30 +208,22 @@ describe('a span that is cut by what its slices hold', () => {
         fc.integer({ min: 2_000, max: 20_000 }),
         fc.constantFrom('even', 'growing', 'bursts'),
         (count, density) => {
-          const rows = rowsOf({ density, count, length: LENGTH, order: 'none', seed: count }).map(([at]) => at)
-          const queue = new SpanQueue([WHOLE], { pageRows: 100, wholeUntil: WHOLE.until })
-          expect(queue.next()?.span).toEqual(WHOLE)
-          queue.cut(WHOLE, { pageRows: 100, total: count, pagesEach: 8 })
-          const slices: Span[] = []
-          let requests = 0
-          for (let slice = queue.next(); slice !== undefined; slice = queue.next()) {
-            const { span } = slice
-            const { since = 0, until } = span
-            const total = rows.filter((at) => at >= since && at <= until).length
-            requests += total > 1_600 ? 1 : Math.max(1, Math.ceil(total / 100))
-            expect(requests, 'it ends').toBeLessThan(2_000)
-            if (total > 1_600) queue.cut(span, { pageRows: 100, total })
-            else {
-              queue.proven(span, total, total < 100)
-              slices.push(span)
-            }
-          }
+          const { slices, requests } = readAfterMove({ density, count, pageRows: 100 })
           expectCovered(slices)
           expect(requests).toBeLessThan(1.5 * (count / 100) + 20)
         },
       ),
       { numRuns: 12 },
     )
+  })
+
+  it.each([
+    { pageRows: 500, pages: 100 },
+    { pageRows: 500, pages: 60 },
+    { pageRows: 100, pages: 200 },
+  ])('fills the last page of each slice of several pages ($pageRows × $pages)', ({ pageRows, pages }) => {
+    const { requests } = readAfterMove({ density: 'even', count: pages * pageRows, pageRows })
+    expect(requests / pages).toBeLessThanOrEqual(1.06)
   })
 })
 
@@ -222,6 +238,8 @@ describe('a slice', () => {
           expect(planned).toBeGreaterThanOrEqual(1)
           expect(planned).toBeLessThanOrEqual(Math.max(1, pageRows - 1))
           expect(plannedRows(pageRows, scatter * 2)).toBeLessThanOrEqual(planned)
+          // A page more costs less than a slice more, so slices of several pages are planned fuller.
+          expect(plannedRows(pageRows, scatter, 8)).toBeGreaterThanOrEqual(8 * (planned - 1))
         },
       ),
     )

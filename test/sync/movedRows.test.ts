@@ -17,10 +17,15 @@ interface Changes {
   readonly restRequests: number
   /** Where the row moves, as an edited row does if rows are in order of modification. Undefined: it is deleted. */
   readonly movesTo?: 'first' | 'last'
+  /** Whether a row is created before the first total without bounds is answered. */
+  readonly isCreated?: boolean
 }
 
+const isTotal = (body: Asked['body']): boolean =>
+  body.pageSize === 1 && body.pageNumber === 1 && !('createdUntil' in body) && !('modifiedUntil' in body)
+
 /** Enquiries that were created one a minute, up to an hour ago. */
-function serviceOf({ restRequests, movesTo }: Changes) {
+function serviceOf({ restRequests, movesTo, isCreated = false }: Changes) {
   const count = PAGES * PAGE_ROWS - 3
   const begun = Date.now() - (count + 60) * MINUTE_MS
   const rows = Array.from({ length: count }, (_, n) => ({ id: n + 1, at: begun + n * MINUTE_MS }))
@@ -34,6 +39,7 @@ function serviceOf({ restRequests, movesTo }: Changes) {
       if (movesTo === 'first') rows.unshift(...changed)
       if (movesTo === 'last') rows.push(...changed)
     }
+    if (isCreated && isTotal(body) && rows.length === count) rows.push({ id: count + 1, at: Date.now() })
     const { createdSince = '0001-01-01', createdUntil = '9999-01-01' } = body as Record<string, string | undefined>
     const [since, until] = [Date.parse(createdSince), Date.parse(createdUntil)]
     const isModified = 'modifiedSince' in body
@@ -55,7 +61,11 @@ async function firstRun(changes: Changes) {
   const held = new Set(
     (await tide.warehouse.rows<{ id: number }>('SELECT enquiry_id AS id FROM enquiries')).map(({ id }) => id),
   )
-  return { lost: rows.map(({ id }) => id).filter((id) => !held.has(id)), requests: tide.asked.length }
+  return {
+    lost: rows.map(({ id }) => id).filter((id) => !held.has(id)),
+    requests: tide.asked.length,
+    totals: tide.asked.filter(({ body }) => isTotal(body)).length,
+  }
 }
 
 async function loseNothing(changes: Changes, mostPerPage: number): Promise<void> {
@@ -89,3 +99,8 @@ it.each([
 ] as const)('the same holds for the %s page and every %ith request', LONG, (movesTo, restRequests, most) =>
   loseNothing({ restRequests, movesTo }, most),
 )
+
+it('a total that has changed is the first of the three that are compared', async () => {
+  const { totals } = await firstRun({ restRequests: Infinity, isCreated: true })
+  expect(totals).toBe(2)
+})

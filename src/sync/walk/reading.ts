@@ -166,17 +166,19 @@ type CreationTotal =
   | { readonly kind: 'dated'; readonly total: number }
   | { readonly kind: 'undated' | 'unknown'; readonly total?: undefined }
 
-/** Compares the total by creation time with the total of all rows. */
-export async function totalOfCreated(reading: Reading): Promise<CreationTotal> {
+/** Compares the total by creation time with the total of all rows. `latest`: the total of all rows, just requested. */
+export async function totalOfCreated(reading: Reading, latest?: number): Promise<CreationTotal> {
   const { context, plan } = reading
   let kind: 'undated' | 'unknown' = 'unknown'
+  let after = latest
   for (let attempt = 1; attempt <= context.settings.limits.walkAttemptsMax; attempt += 1) {
     const serviceTime = await readServiceTime(context, plan.declaration, { currency: plan.scope })
     const created = { since: undefined, until: plusMs(serviceTime, CLOCK_GRAIN_MS) }
     // A row added between two requests could make the total of all rows equal to the other, so it is requested twice.
-    const before = await totalNow(reading)
+    const before = after ?? (await totalNow(reading))
     const total = await totalNow(reading, { created })
-    const isSame = total !== undefined && before === (await totalNow(reading))
+    after = await totalNow(reading)
+    const isSame = total !== undefined && before === after
     if (isSame && before === total) return { kind: 'dated', total }
     kind = isSame ? 'undated' : 'unknown'
   }
