@@ -51,6 +51,7 @@ export default defineConfig({
           globalSetup: ['./test/support/containerEngine.ts'],
           // Each file starts a deployment, which has the memory and both cores of a small machine.
           maxWorkers: 1,
+          testTimeout: 900_000,
         },
       },
       { extends: true, test: { name: 'install', include: ['test/install/**/*.test.ts'] } },

@@ -172,9 +172,16 @@ export async function expectConfined(id: string): Promise<void> {
   for (const attempt of attempts) await expect(docker('exec', id, 'sh', '-c', attempt)).rejects.toThrow(/exit|Command/)
 }
 
+/** Shorter than the time limit of a test, so that the check of a failed test does not slow the tests that follow. */
+const WAIT_MS_MAX = 840_000
+
 /** Waits until a check returns true. A check that rejects counts as false, because containers start and end. */
 export async function eventually(check: () => Promise<boolean>): Promise<void> {
-  while (!(await check().catch(() => false))) await systemClock.sleep(1_000)
+  const endMs = systemClock.monotonicMs() + WAIT_MS_MAX
+  while (!(await check().catch(() => false))) {
+    if (systemClock.monotonicMs() > endMs) throw new TypeError(`never true: ${String(check)}`)
+    await systemClock.sleep(1_000)
+  }
 }
 
 export const becomesHealthy = (id: string): Promise<void> =>
