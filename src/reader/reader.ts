@@ -6,6 +6,7 @@ import type { TakeRows } from '../warehouse/database/duckdb.ts'
 import { nothingPublished, SyncError } from '../errors.ts'
 import { fileIdentity } from '../files.ts'
 import { isThere } from '../folders.ts'
+import { turns } from '../turns.ts'
 import type { QueryEnd, Request } from './messages.ts'
 import { type AskOptions, ReaderProcess } from './readerProcess.ts'
 
@@ -32,7 +33,8 @@ export function openReader(config: ReaderConfig): Reader {
     current = undefined
     await ending?.then((process) => process.kill(isClosed())).catch(() => undefined)
   }
-  const ask = async (request: Request, options: Omit<AskOptions, 'limitMs'>): Promise<unknown> => {
+  const inTurn = turns()
+  const askInTurn = async (request: Request, options: Omit<AskOptions, 'limitMs'>): Promise<unknown> => {
     const result = request.do === 'write' ? request.result : undefined
     const state = `${await copyIdentity(config)} ${result}`
     const isUsable =
@@ -41,6 +43,8 @@ export function openReader(config: ReaderConfig): Reader {
     current ??= { state, process: start(config, result) }
     return (await current.process).ask(request, { ...options, limitMs: config.limits.queryTimeMs })
   }
+  // A process for another copy or another file replaces the present one, so it must not run a statement.
+  const ask: typeof askInTurn = (...given) => inTurn(() => askInTurn(...given))
   return {
     query: (sql, take, { signal, charsMax } = {}) =>
       ask({ do: 'query', sql, charsMax }, { take, signal }) as Promise<QueryEnd>,

@@ -118,7 +118,13 @@ export class ReaderProcess {
       leftMs -= clock.monotonicMs() - startedMs
       if ('failed' in answer) throw new SyncError(answer.failed.code, answer.failed.message, answer.failed)
       if ('done' in answer) return answer.done
-      message = { more: (await take?.(answer.rows, answer.columns)) ?? false }
+      try {
+        message = { more: (await take?.(answer.rows, answer.columns)) ?? false }
+      } catch (error) {
+        // The process waits for an answer, so it could run no other statement.
+        await this.kill(asSyncError(error))
+        throw error
+      }
     }
   }
 

@@ -173,6 +173,28 @@ describe('query', () => {
     ])
     expect(columns[0]).toBe('price')
   })
+
+  it('stops no other statement: of two at once, of two files, or after a publication', { tags: 'long' }, async () => {
+    await using world = await opened()
+    const { tidemark, folder } = world
+    await tidemark.sync(['events'])
+    const files = ['one', 'two'].map((name) => path.join(folder, `${name}.parquet`)) as [string, string]
+    const counted = tidemark.query('SELECT count(*) AS rows FROM range(5000000) a, range(5) b')
+    const written = files.map((file, n) => tidemark.writeParquet(`FROM range(${n + 1})`, file))
+    await tidemark.perform({ do: 'reset', reports: ['events'], empty: true })
+    const after = tidemark.query('SELECT count(*) AS rows FROM events')
+    expect((await counted).rows).toEqual([{ rows: 25_000_000 }])
+    expect(await Promise.all(written)).toEqual([1, 2])
+    expect((await after).rows).toEqual([{ rows: 0 }])
+  })
+
+  it('runs the next statement after a callback that throws', async () => {
+    await using world = await opened()
+    await world.tidemark.sync(['events'])
+    const thrown = world.tidemark.queryCells('FROM events', () => Promise.reject(new Error('no space for rows')))
+    await expect(thrown).rejects.toThrow('no space for rows')
+    expect((await world.tidemark.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
+  })
 })
 
 describe('a sandbox', () => {

@@ -4,7 +4,7 @@ import { type Column, type ReportTable, tableOf } from '../../../schema/tables.t
 import { SyncError } from '../../errors.ts'
 import { type Sql, name, text } from '../database/sql.ts'
 import { parentKeyColumns } from '../tables/tables.ts'
-import { childKey, rowKeySql } from '../tables/versions.ts'
+import { childKey } from '../tables/versions.ts'
 import { type Cursor, CURSOR_SHAPE, CURSOR_SQL, START } from './cursor.ts'
 
 export interface FeedTable {
@@ -25,6 +25,11 @@ function feedTables(table: ReportTable): FeedTable[] {
 
 function tableFeedSql({ name: table, report, key }: FeedTable): string {
   const ofRemoved = key.map((column, n) => `json_extract_string(b.key, '$[${n}]')::${column.type}`)
+  // Keys are stored with times in UTC, and a reader can have another time zone.
+  const inUtc = key.map(({ name: column, type }) => {
+    const value = `t.${name(column)}`
+    return type === 'TIMESTAMPTZ' ? `(${value} AT TIME ZONE 'UTC')::VARCHAR || '+00'` : value
+  })
   const isSame = key.map((column, n) => `t.${name(column.name)} = ${ofRemoved[n]}`).join(' AND ')
   // `before` contains rows that existed at the cursor and were replaced later.
   return `
@@ -36,7 +41,7 @@ function tableFeedSql({ name: table, report, key }: FeedTable): string {
       GROUP BY key)
     SELECT CASE WHEN t.is_deleted THEN 'delete' WHEN b.key IS NULL THEN 'insert' WHEN b.was_deleted THEN 'undelete'
       ELSE 'update' END AS _change, t.* EXCLUDE (_row_hash)
-    FROM main.${name(table)} t LEFT JOIN before b ON b.key = ${rowKeySql(key, 't')} WHERE t._load_id > (SELECT load FROM c)
+    FROM main.${name(table)} t LEFT JOIN before b ON b.key = json_array(${inUtc.join(', ')})::VARCHAR WHERE t._load_id > (SELECT load FROM c)
     UNION ALL BY NAME
     SELECT 'delete' AS _change, ${key.map((column, n) => `${ofRemoved[n]} AS ${name(column.name)}`).join(', ')}, true AS is_deleted
     FROM before b WHERE NOT EXISTS (SELECT 1 FROM main.${name(table)} t WHERE ${isSame});`

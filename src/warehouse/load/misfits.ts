@@ -17,6 +17,10 @@ export const misfitSql = (
 export const misfitKey = ({ key }: Pick<ReportTable, 'key'>, alias: string): string =>
   `concat_ws(':', ${names(key, alias)})`
 
+/** Returns SQL for all texts before a colon of the key: one is the key of the parent, and both keys may have colons. */
+const beginningsSql = (key: string): string =>
+  `list_transform(range(1, len(split(${key}, ':'))), lambda n: array_to_string(split(${key}, ':')[1:n], ':'))`
+
 export const CREATE_FOUND_MISFITS = `
   CREATE OR REPLACE TEMP TABLE found_misfits ("table" VARCHAR, "column" VARCHAR, key VARCHAR, value VARCHAR,
     reason VARCHAR, seen TIMESTAMPTZ)`
@@ -33,15 +37,15 @@ export async function recordMisfits(sql: Sql, load: RowMerge): Promise<number> {
   if (found === 0 && stored.length === 0) return 0
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE old_misfits AS
-    SELECT rowid AS tid, *, array_to_string(split(key, ':')[1:${table.key.length}], ':') AS parent
-    FROM tidemark.misfits WHERE report = ${text(report.name)}`)
+    SELECT *, unnest(CASE WHEN "table" = report THEN [key] ELSE ${beginningsSql('key')} END) AS parent
+    FROM (SELECT rowid AS tid, * FROM tidemark.misfits WHERE report = ${text(report.name)})`)
   if (stored.length > 0) await sql.run(isAudit ? deleteOldEntryMisfitsSql(table) : deleteOldMisfitsSql(load, stored))
   await sql.run(`
     INSERT INTO tidemark.misfits
     SELECT ${text(report.name)}, f."table", f."column", f.key, ${rules.excludePayload ? 'NULL' : 'any_value(f.value)'}, any_value(f.reason),
       least(min(o.first_seen), min(f.seen)), max(f.seen), ${loadId}
     FROM found_misfits f
-    LEFT JOIN old_misfits o ON o."table" = f."table" AND o."column" = f."column" AND o.key = f.key
+    LEFT JOIN (SELECT DISTINCT * EXCLUDE (parent) FROM old_misfits) o ON o."table" = f."table" AND o."column" = f."column" AND o.key = f.key
     GROUP BY f."table", f."column", f.key;
     DROP TABLE old_misfits`)
   return found

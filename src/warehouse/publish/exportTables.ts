@@ -30,6 +30,8 @@ export interface ReportExport {
 interface DividedTable {
   readonly stored: CatalogueTable
   readonly column: string
+  /** SQL for the number that decides the range of a row. */
+  readonly number: string
   readonly width: bigint
   readonly key: readonly string[]
   /** New privacy rules change values but not load numbers, so fingerprints include the rules. */
@@ -40,15 +42,17 @@ export async function exportReport(sql: Sql, given: ReportExport): Promise<Expor
   const { name: report, children, key, ...table } = tableOf(given.report)
   const numbers = [...table.asked, ...table.fields].filter(({ type }) => type === 'BIGINT').map((each) => each.name)
   // New records get high numbers, so the files of old records seldom change.
-  const column = key.findLast((each) => numbers.includes(each) && each !== ENTRY_NUMBER.name)
-  assert(column !== undefined, `${report} has no number in its key`)
+  const numbered = key.findLast((each) => numbers.includes(each) && each !== ENTRY_NUMBER.name)
+  // A table without a number in its key is one range.
+  const column = numbered ?? key[0] ?? ''
+  const number = numbered === undefined ? '0' : name(numbered)
   const known = given.before.get(report)?.partition
-  const width = await widthOf(sql, { report, column }, known?.column === column ? BigInt(known.width) : undefined)
+  const width = await widthOf(sql, { report, number }, known?.column === column ? BigInt(known.width) : undefined)
   const rules = (await storedPrivacyRules(sql, report)).filter((each) => each !== undefined).toSorted()
   const exported: ExportedTable[] = []
   for (const each of [report, ...children.map((child) => child.name)])
     for (const stored of given.catalogue.filter(({ name: stored }) => stored === each)) {
-      const divided = { stored, column, width, rules }
+      const divided = { stored, column, number, width, rules }
       if (stored.schema === 'main') exported.push(await exportTable(sql, given, { ...divided, key }))
       if (stored.schema === 'history')
         exported.push(await exportTable(sql, given, { ...divided, key: [...key, '_valid_from'] }))
@@ -56,9 +60,9 @@ export async function exportReport(sql: Sql, given: ReportExport): Promise<Expor
   return exported
 }
 
-async function widthOf(sql: Sql, { report, column }: { report: string; column: string }, known: bigint | undefined) {
+async function widthOf(sql: Sql, { report, number }: { report: string; number: string }, known: bigint | undefined) {
   const ranges = (width: bigint) =>
-    countOf(sql, `(SELECT DISTINCT ${rangeStartSql(column, width)} FROM main.${name(report)})`)
+    countOf(sql, `(SELECT DISTINCT ${rangeStartSql(number, width)} FROM main.${name(report)})`)
   if (known !== undefined && (await ranges(known)) <= RANGES_MAX) return known
   let width = WIDTH_MIN
   while ((await ranges(width)) > RANGES_WANTED_MAX) width *= WIDTH_GROWTH
@@ -66,8 +70,8 @@ async function widthOf(sql: Sql, { report, column }: { report: string; column: s
 }
 
 /** Returns SQL for the first key in the range of a row's key. Keys may be negative. */
-function rangeStartSql(column: string, width: bigint): string {
-  const key = `${name(column)}::HUGEINT`
+function rangeStartSql(number: string, width: bigint): string {
+  const key = `${number}::HUGEINT`
   return `(${key} - ((${key} % ${width}) + ${width}) % ${width})`
 }
 
@@ -101,17 +105,17 @@ interface Range extends Omit<ExportedFile, 'path' | 'bytes'> {
 }
 
 /** A table without rows has one range, whose file contains only the columns. */
-async function rangesOf(sql: Sql, { stored, column, width, rules }: DividedTable): Promise<Range[]> {
+async function rangesOf(sql: Sql, { stored, number, width, rules }: DividedTable): Promise<Range[]> {
   const layout = [stored.columns.map(({ name, type }) => `${name} ${type}`).join(), ...rules].join('\n')
   // When a version ends, its load number stays. So the fingerprint includes the times of validity.
   const validity = ', count(_valid_to), sum(epoch_us(_valid_from)), sum(epoch_us(_valid_to))'
   const rows = await sql.rows<Record<'first' | 'low' | 'high' | 'state', string> & Pick<Range, 'rows' | 'deleted'>>(`
-    SELECT "~low"::VARCHAR AS first, min(${name(column)})::VARCHAR AS low, max(${name(column)})::VARCHAR AS high,
+    SELECT "~low"::VARCHAR AS first, min(${number})::VARCHAR AS low, max(${number})::VARCHAR AS high,
       count(*) AS rows, count(*) FILTER (is_deleted) AS deleted,
       concat_ws('/', count(*), count(*) FILTER (is_deleted), max(_load_id), sum(_load_id), bit_xor(_row_hash)${
         stored.schema === 'history' ? validity : ''
       }) AS state
-    FROM (SELECT *, ${rangeStartSql(column, width)} AS "~low" FROM ${sourceOf(stored)})
+    FROM (SELECT *, ${rangeStartSql(number, width)} AS "~low" FROM ${sourceOf(stored)})
     GROUP BY "~low" ORDER BY "~low"`)
   const fingerprint = (state: string) => fingerprintOf(`${layout}\n${state}`)
   if (rows.length === 0) return [{ keys: '', rows: 0, deleted: 0, fingerprint: fingerprint(''), condition: 'true' }]
@@ -120,7 +124,7 @@ async function rangesOf(sql: Sql, { stored, column, width, rules }: DividedTable
     rows,
     deleted,
     fingerprint: fingerprint(state),
-    condition: `${name(column)} BETWEEN '${low}'::BIGINT AND '${high}'::BIGINT`,
+    condition: `${number} BETWEEN '${low}'::BIGINT AND '${high}'::BIGINT`,
   }))
 }
 

@@ -1,7 +1,9 @@
 /** Removes the stored values of a column that becomes private, even in rows that the service no longer returns. */
+import { randomUUID } from 'node:crypto'
 import type { Declaration } from '../../../schema/report.ts'
 import { SyncError } from '../../errors.ts'
 import { columnName, type DiscoveredColumn } from '../../plan/columns.ts'
+import { CHILD_ID_FIELD } from '../../plan/stagedNames.ts'
 import { childName, type NewlyPrivate, otherNames } from '../../plan/privacy.ts'
 import { type ReportTable, tableOf } from '../../../schema/tables.ts'
 import { type Sql, name, text } from '../database/sql.ts'
@@ -58,7 +60,11 @@ async function columnsToEmpty(
   const isHashed = ({ field, type }: DiscoveredColumn): boolean =>
     type !== 'VARCHAR' && type !== 'JSON' && now.hashed.includes(`${prefix}${columnName(field)}`)
   const toText = found.filter(isHashed).map((column) => ({ ...column, type: 'VARCHAR' as const }))
-  return { sets: [...emptied, '_row_hash'].map((column) => `${column} = NULL`), toText }
+  const sets = [...emptied, '_row_hash'].map((column) => `${column} = NULL`)
+  // Items keep distinct keys, of which nobody can find the identifiers, because the random text is forgotten.
+  if (isChild && (collection || wanted.has(CHILD_ID_FIELD)))
+    sets.push(`_child_key = md5(_child_key || '${randomUUID()}')`)
+  return { sets, toText }
 }
 
 /** Rejects a rule with a column such as `name_2`, which got a number because two fields have the same column name. */
