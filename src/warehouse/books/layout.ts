@@ -8,9 +8,9 @@ import { SyncError, usageError } from '../../errors.ts'
 import { isLake } from '../database/catalogue.ts'
 import type { Database } from '../database/duckdb.ts'
 import { countOf, type Sql, text } from '../database/sql.ts'
-import { feedSql } from './changeFeed.ts'
+import { feedSql, restartFeed } from './changeFeed.ts'
 import { freshnessCommentsSql, freshnessSql } from './freshness.ts'
-import { createTables } from '../tables/tables.ts'
+import { adaptColumns, createTables } from '../tables/tables.ts'
 
 const FOLDER = new URL('../../../schema/migrations/', import.meta.url)
 const MIGRATIONS = readdirSync(FOLDER)
@@ -38,10 +38,12 @@ export async function migrate(sql: Sql, path: string, movedFrom?: string): Promi
   await createTables(sql, tables, lake ? {} : COMPRESSED)
   const definitions = feedSql(tables) + freshnessSql() + (lake ? '' : freshnessCommentsSql())
   const fingerprint = createHash('sha256')
-    .update(JSON.stringify([migrations, definitions]))
+    .update(JSON.stringify([migrations, definitions, tables]))
     .digest('hex')
   if ((await storedFingerprint(sql)) === fingerprint) return version
   if (version > 0) await correctComments(sql, migrations)
+  const converted = version > 0 ? await adaptColumns(sql, tables) : []
+  for (const report of converted) await restartFeed(sql, report, 'the type of a declared field was changed')
   await sql.run(`${definitions}; DELETE FROM tidemark.settings WHERE name = 'definitions';
     INSERT INTO tidemark.settings VALUES ('definitions', ${text(fingerprint)})`)
   return version

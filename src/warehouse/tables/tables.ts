@@ -1,11 +1,12 @@
 /** Creates tables with their comments and views, and changes columns. */
-import type { ChildTable, Column, ReportTable } from '../../../schema/tables.ts'
+import type { ChildTable, Column, DuckType, ReportTable } from '../../../schema/tables.ts'
 import { CHILD_COLUMNS, SYSTEM_COLUMNS, tableOf } from '../../../schema/tables.ts'
+import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { type ColumnChange, type DiscoveredColumn, type ColumnRename, renamesFor } from '../../plan/columns.ts'
-import { isLake } from '../database/catalogue.ts'
+import { catalogueOf, columnsIn, isLake } from '../database/catalogue.ts'
 import { onlyRow, type Sql, name, names, text } from '../database/sql.ts'
-import { closedName, remakeHistoryView, hadHistory } from './versions.ts'
+import { closedName, createHistory, remakeHistoryView, hadHistory } from './versions.ts'
 
 export function parentKeyColumns(table: ReportTable): Column[] {
   const known: readonly Column[] = [...table.asked, ...table.fields]
@@ -50,6 +51,40 @@ export async function createTables(sql: Sql, tables: readonly ReportTable[], com
   for (const table of tables.flatMap(tablesWithColumns))
     if (!known.has(table.name)) await createTable(sql, table, compressed)
 }
+
+/** Adapts columns to changed declarations. Returns the reports of which stored values changed. */
+export async function adaptColumns(sql: Sql, tables: readonly ReportTable[]): Promise<ReportName[]> {
+  const stored = columnsIn(await catalogueOf(sql), 'main')
+  const converted: ReportName[] = []
+  for (const table of tables) {
+    const report = table.name as ReportName
+    if (await hadHistory(sql, report)) await createHistory(sql, report)
+    for (const { name: target, columns } of tablesWithColumns(table)) {
+      const types = new Map(stored.get(target)?.map(({ name, type }) => [name, type as DuckType]))
+      const changes = columns.flatMap((declared): ColumnChange[] => {
+        const [column, from] = [{ ...declared, field: declared.name }, types.get(declared.name)]
+        if (from === undefined) return [{ change: 'added', column }]
+        return from === column.type ? [] : [{ change: 'retyped', column, from }]
+      })
+      await applyChanges(sql, { report, table: target, newValue: castForced }, changes)
+      // Without a fingerprint, a row that is read again is written again, and fills the new columns.
+      if (changes.length > 0) await sql.run(`UPDATE main.${name(target)} SET _row_hash = NULL`)
+      if (changes.some(({ change }) => change === 'retyped')) converted.push(report)
+    }
+    const declared = reportColumns(table).map((column) => column.name)
+    const isDeclared = `table_name = ${text(report)} AND column_name IN (${declared.map(text).join(', ')})`
+    await sql.run(`DELETE FROM tidemark.columns WHERE ${isDeclared}`)
+    const known = [...declared, ...((await discoveredColumns(sql)).get(report) ?? []).map((column) => column.name)]
+    // A column whose field is no longer declared is that of an undocumented field from now on.
+    for (const { name: column, type } of stored.get(report)?.filter((each) => !known.includes(each.name)) ?? []) {
+      const field = column.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+      await sql.run(`INSERT INTO tidemark.columns VALUES (${[report, field, column, type].map(text).join(', ')}, 0)`)
+    }
+  }
+  return converted
+}
+
+const castForced: NewValue = (old, { type }) => (type === 'JSON' ? `to_json(${old})` : `try_cast(${old} AS ${type})`)
 
 type NewTable = Pick<ChildTable, 'name' | 'comment'> & { readonly columns: readonly Column[] }
 

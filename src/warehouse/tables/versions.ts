@@ -89,22 +89,26 @@ export async function closeOpenVersions(sql: Sql, report: ReportName, now: Insta
 }
 
 export async function switchHistory(sql: Sql, { report, on, now }: { report: ReportName; on: boolean; now: Instant }) {
-  const tables = tablesOf(report)
   if (on) {
     await sql.run(`INSERT INTO tidemark.histories VALUES (${text(report)}, ${time(now)}, NULL)`)
-    for (const table of tables) {
-      await sql.run(`
-        CREATE TABLE IF NOT EXISTS history.${name(closedName(table))} AS
-        SELECT *, NULL::TIMESTAMPTZ AS _valid_from, NULL::TIMESTAMPTZ AS _valid_to FROM main.${name(table)} LIMIT 0;
-        COMMENT ON TABLE history.${name(closedName(table))} IS ${text(`Versions that have ended; history.${table} shows them beside the open ones`)}`)
-    }
   } else {
     await closeOpenVersions(sql, report, now)
     await sql.run(
       `UPDATE tidemark.histories SET ended_at = ${time(now)} WHERE report = ${text(report)} AND ended_at IS NULL`,
     )
   }
-  for (const table of tables) await remakeHistoryView(sql, report, table)
+  await createHistory(sql, report)
+}
+
+/** Creates the tables and views of a report's history that are missing. */
+export async function createHistory(sql: Sql, report: ReportName): Promise<void> {
+  for (const table of tablesOf(report)) {
+    await sql.run(`
+      CREATE TABLE IF NOT EXISTS history.${name(closedName(table))} AS
+      SELECT *, NULL::TIMESTAMPTZ AS _valid_from, NULL::TIMESTAMPTZ AS _valid_to FROM main.${name(table)} LIMIT 0;
+      COMMENT ON TABLE history.${name(closedName(table))} IS ${text(`Versions that have ended; history.${table} shows them beside the open ones`)}`)
+    await remakeHistoryView(sql, report, table)
+  }
 }
 
 /** Creates the history view again. Call this after each change of the table's columns. */
