@@ -7,7 +7,7 @@ export const BOOK_COLUMNS: Readonly<Record<string, string>> = {
   backfill_id: 'Identifier of the backfill',
   bytes: 'Bytes of the rows, as sent',
   change:
-    'What happened: added, widened (from BIGINT to DECIMAL), retyped (by "tidemark schema --retype", or because the column is hashed), renamed (another field needs the name), limit (the table has 500 discovered columns already), frozen (the contract allows no change)',
+    'What happened: added, widened (from BIGINT to DECIMAL), retyped (by "tidemark schema --retype", or because the column is hashed), limit (the table has 500 discovered columns already), frozen (the contract allows no change)',
   changed_at: 'When the change was made',
   children_written: 'Child rows written',
   column_name: 'Name of the column',

@@ -47,10 +47,7 @@ export function makePrivateFolder(folder: string): void {
 
 const OTHER_USERS_BITS = 0o077
 
-/**
- * Returns whether only this user can enter the folder. A process of root also accepts a folder whose owner owns the
- * parent folder. Returns false if the folders above cannot be entered.
- */
+/** Returns whether only this user can enter the folder. For root, its owner may also own the parent folder. */
 export function isPrivateFolder(folder: string): boolean {
   const found = attempt(() => lstatSync(folder, { throwIfNoEntry: false }), undefined)
   if (found === undefined || !found.isDirectory() || (found.mode & OTHER_USERS_BITS) !== 0) return false

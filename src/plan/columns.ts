@@ -5,9 +5,8 @@ import { has, Kind, type Kinds, NESTED, only, SCALARS } from './kinds.ts'
 /** Maximum number of discovered columns in a table. Values of other fields stay in `_extra` or `_payload`. */
 export const DISCOVERED_COLUMNS_MAX = 500
 const NAME_LENGTH_MAX = 120
-const VERSION_NAMES = VERSION_COLUMNS.map((column) => column.name)
 /** Names that no column may have: of DuckDB's row identifier, and of columns that the change feed and a history add. */
-const RESERVED = ['rowid', '_change', ...VERSION_NAMES]
+const RESERVED = ['rowid', '_change', ...VERSION_COLUMNS.map((column) => column.name)]
 
 export interface DiscoveredColumn {
   readonly field: string
@@ -84,15 +83,6 @@ export function changesFor(fields: readonly SeenField[], known: ColumnContext): 
 
 const takenNames = ({ taken, columns }: Pick<ColumnContext, 'taken' | 'columns'>): Set<string> =>
   new Set([...RESERVED, ...taken, ...columns.map((column) => column.name)].map((each) => each.toLowerCase()))
-
-export type ColumnRename = ReturnType<typeof renamesFor>[number]
-
-export function renamesFor(known: Pick<ColumnContext, 'taken' | 'columns'>) {
-  const taken = takenNames(known)
-  return known.columns
-    .filter((column) => VERSION_NAMES.includes(column.name))
-    .map((column) => ({ from: column.name, column: { ...column, name: freeName(column.field, taken) } }))
-}
 
 export function columnName(field: string): string {
   const snake = snakeCase(field).slice(0, NAME_LENGTH_MAX)

@@ -9,9 +9,7 @@ export const ROWS_A_PAGE = 2 ** 24
 /** The field that identifies an item. If it is unique in a collection, it becomes the key of the child row. */
 export const CHILD_ID_FIELD = 'id'
 
-/**
- * The staged line of an item begins with the ordinal of its row, in this many digits. The digits are filled in last.
- */
+/** The staged line of an item begins with the ordinal of its row, in this many digits, which are filled in last. */
 export const ORDINAL_DIGITS = 16
 
 /** At most this many fields of an item are staged as columns. Other fields are read from the item's JSON. */

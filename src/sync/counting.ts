@@ -47,8 +47,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     if (deletesEveryMs > 0 || failures > 0 || pauseReason !== undefined) await record(explained)
     return false
   }
-  // If `restMs` is 0, the previous run compared counts, too. The time of a comparison with equal counts is
-  // not stored, so it is computed.
+  // If `restMs` is 0, the previous run compared counts, too. That time is computed, because equal counts are not stored.
   const comparedAt = restMs === 0 ? plusMs(window.since, config.overlapMs + config.settleMs) : last?.countedAt
   const comparison = { context, reading, until: (window.since - 1) as Instant, comparedAt }
   const result = await findRows(comparison, acceptedDifference).catch(async (error: unknown) => {

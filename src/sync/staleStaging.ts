@@ -4,10 +4,7 @@ import { join } from 'node:path'
 import { removeFolder } from '../folders.ts'
 import { type Instant, toMillis } from '../instant.ts'
 
-/**
- * Removes files that were not modified for `keptMs`: running processes use newer files. Throws WAREHOUSE_MISSING for
- * another user's file.
- */
+/** Removes files that were not modified for `keptMs`. Throws WAREHOUSE_MISSING for another user's file. */
 export async function removeStaleStaging(staging: string, now: Instant, keptMs: number): Promise<string[]> {
   const removed: string[] = []
   for (const name of await namesIn(staging)) {

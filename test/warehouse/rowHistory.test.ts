@@ -168,22 +168,6 @@ describe('history', () => {
     expect(await texts(opened, 'history.enquiries__taxes', { columns: NAMED_LIKE_VERSIONS })).toEqual(TWO_VERSIONS)
   })
 
-  it('renames a column that bears the name of one of its own when it is switched on, and says so', async () => {
-    await using opened = await aWarehouse()
-    await loadRows(opened, enquiries, namedLikeVersions(1), { observedAt: T[0] })
-    await asNamedBefore(opened)
-    await switchTo(opened, true)
-    await loadRows(opened, enquiries, namedLikeVersions(2), { observedAt: T[1] })
-    for (const table of ['enquiries', 'enquiries__taxes']) {
-      expect(await texts(opened, `history.${table}`, { columns: NAMED_LIKE_VERSIONS })).toEqual(TWO_VERSIONS)
-      expect(await texts(opened, `current.${table}`, { columns: NAMED_LIKE_VERSIONS.slice(2) })).toHaveLength(1)
-      const told = await opened.warehouse.rows(
-        `SELECT column_name AS name FROM tidemark.schema_changes WHERE change = 'renamed' AND table_name = '${table}' ORDER BY 1`,
-      )
-      expect(told).toEqual([{ name: '_valid_from_2' }, { name: '_valid_to_2' }])
-    }
-  })
-
   it.each(['events', 'budgets'] as const)(
     'of %s agrees with its tables after every run of a busy service, and holds each version that was ever held',
     { tags: 'long' },
@@ -205,14 +189,5 @@ const TWO_VERSIONS = [
   },
   { _valid_from: '2026-03-01 11:00:00+00', _valid_to: null, _valid_from_2: 'from 2', _valid_to_2: 'to 2' },
 ]
-
-/** The columns as they were called before versions had their names. */
-async function asNamedBefore({ warehouse }: OpenWarehouse): Promise<void> {
-  for (const table of ['enquiries', 'enquiries__taxes']) {
-    for (const column of ['_valid_from', '_valid_to'])
-      await warehouse.rows(`ALTER TABLE main.${table} RENAME COLUMN "${column}_2" TO "${column}"`)
-  }
-  await warehouse.rows(`UPDATE tidemark.columns SET column_name = replace(column_name, '_2', '')`)
-}
 
 const hour = (time: string | null | undefined): string => time?.slice(11, 13) ?? ''

@@ -137,10 +137,7 @@ type Stamps = Map<RowKey | undefined, readonly string[]>
 const missingFrom = (slices: readonly Pick<ProvenSlice, 'keys'>[], keys: readonly RowKey[]): readonly RowKey[] =>
   keys.filter((key) => !slices.some((slice) => slice.keys.has(key)))
 
-/**
- * Collects the stamps of rows ([] for a rejected row). If a walk failed to prove its slice complete, its rows stay in
- * the result: they exist, even if others are missing.
- */
+/** Collects the stamps of rows ([] for a rejected row), also those of a walk that could not be proven. */
 function collectStamps(report: Declaration): RowSink & { readonly stamps: Stamps } {
   const stamps: Stamps = new Map()
   const add = async ({ page }: FetchedPage): Promise<void> => {

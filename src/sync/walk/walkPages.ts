@@ -109,9 +109,7 @@ export class PageWalk {
     })
   }
 
-  /**
-   * Returns whether the page repeats the page before it. False for pages of one row, because that row may have moved.
-   */
+  /** Returns whether the page repeats the one before. False for pages of one row, because that row may have moved. */
   #repeatsLast({ number, page }: FetchedPage): boolean {
     const last = this.#last
     if (last === undefined || number !== last.number + 1 || page.rowCount === 0) return false

@@ -42,8 +42,8 @@ export async function migrate(sql: Sql, path: string, movedFrom?: string): Promi
     .digest('hex')
   if ((await storedFingerprint(sql)) === fingerprint) return version
   if (version > 0) await correctComments(sql, migrations)
-  const converted = version > 0 ? await adaptColumns(sql, tables) : []
-  for (const report of converted) await restartFeed(sql, report, 'the type of a declared field was changed')
+  for (const report of version > 0 ? await adaptColumns(sql, tables) : [])
+    await restartFeed(sql, report, 'the type of a declared field was changed')
   await sql.run(`${definitions}; DELETE FROM tidemark.settings WHERE name = 'definitions';
     INSERT INTO tidemark.settings VALUES ('definitions', ${text(fingerprint)})`)
   return version

@@ -2,7 +2,6 @@
 import { type ReportName, reportNames, reportOf } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
 import { countOf, orNull, type Sql, text, time } from '../database/sql.ts'
-import { renameReservedColumns } from '../tables/tables.ts'
 import { reportsWithHistory, switchHistory } from '../tables/versions.ts'
 import { forgetCoverage } from './coverage.ts'
 
@@ -36,7 +35,6 @@ export async function recordReportStates(sql: Sql, states: readonly ReportStateR
   const kept = await reportsWithHistory(sql)
   for (const { report, history } of states) {
     if (history === undefined || history.on === kept.has(report)) continue
-    if (history.on) await renameReservedColumns(sql, reportOf(report))
     await switchHistory(sql, { report, ...history })
   }
   for (const { report, enabled } of states) {

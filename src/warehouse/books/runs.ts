@@ -33,10 +33,7 @@ export async function recordRun(sql: Sql, ...runs: readonly RunRecord[]): Promis
 export const isTakenOver = async (sql: Sql, { runId, startedAt }: RunRecord): Promise<boolean> =>
   (await countOf(sql, `tidemark.runs WHERE run_id = ${text(runId)} AND started_at > ${time(startedAt)}`)) > 0
 
-/**
- * Marks all running runs as stopped. The caller must know that their processes have died. With `newer`, marks only runs
- * of the same report and kind by other processes.
- */
+/** Marks runs of dead processes as stopped. With `newer`, only runs of the same report and kind by other processes. */
 export async function stopDeadRuns(sql: Sql, newer?: { report: string; kind: RunKind; holder: string }): Promise<void> {
   const older =
     newer && `AND report = ${text(newer.report)} AND kind = ${text(newer.kind)} AND run_id <> ${text(newer.holder)}`

@@ -27,9 +27,7 @@ const INCREASE_MIB_MIN = 16
 
 const MIB = 2 ** 20
 
-/**
- * Runs `work`. If memory runs out, retries with more memory, then on one thread. Throws WAREHOUSE_MEMORY if all fail.
- */
+/** Runs `work`, with more memory if it runs out, then on one thread. Throws WAREHOUSE_MEMORY if all attempts fail. */
 export async function withMemory<T>(database: Database, size: LoadSize, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -1,7 +1,4 @@
-/**
- * Publishes the warehouse as a file that readers open. A child process copies the file: if this process opened and
- * closed the file again, DuckDB would lose its lock.
- */
+/** Publishes a file for readers. A child process copies it: if this process closed it, DuckDB would lose its lock. */
 import { execFile } from 'node:child_process'
 import { link, readlink, realpath, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'

@@ -3,7 +3,7 @@ import type { ChildTable, Column, DuckType, ReportTable } from '../../../schema/
 import { CHILD_COLUMNS, SYSTEM_COLUMNS, tableOf } from '../../../schema/tables.ts'
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
-import { type ColumnChange, type DiscoveredColumn, type ColumnRename, renamesFor } from '../../plan/columns.ts'
+import type { ColumnChange, DiscoveredColumn } from '../../plan/columns.ts'
 import { catalogueOf, columnsIn, isLake } from '../database/catalogue.ts'
 import { onlyRow, type Sql, name, names, text } from '../database/sql.ts'
 import { closedName, createHistory, remakeHistoryView, hadHistory } from './versions.ts'
@@ -221,29 +221,6 @@ export async function discoveredColumns(sql: Sql): Promise<Map<string, Discovere
   const byTable = new Map<string, DiscoveredColumn[]>()
   for (const { table, ...column } of rows) byTable.set(table, [...(byTable.get(table) ?? []), column])
   return byTable
-}
-
-/** Renames discovered columns whose names a history needs, such as `_valid_from`. */
-export async function renameReservedColumns(sql: Sql, report: Declaration): Promise<void> {
-  const discovered = await discoveredColumns(sql)
-  for (const { name: table, columns } of tablesWithColumns(tableOf(report))) {
-    const taken = columns.map((column) => column.name)
-    for (const renamed of renamesFor({ columns: discovered.get(table) ?? [], taken }))
-      await sql.run(renameSql({ report: report.name, table }, renamed))
-  }
-}
-
-function renameSql({ report, table }: Omit<ChangePlace, 'loadId'>, { from, column }: ColumnRename): string {
-  return `
-    DROP VIEW IF EXISTS current.${name(table)};
-    ALTER TABLE main.${name(table)} RENAME COLUMN ${name(from)} TO ${name(column.name)};
-    UPDATE tidemark.columns SET column_name = ${text(column.name)}
-    WHERE table_name = ${text(table)} AND field = ${text(column.field)};
-    INSERT INTO tidemark.schema_changes
-    SELECT ${text(report)}, ${text(table)}, ${text(column.name)}, 'renamed', ${text(column.type)}, ${text(column.type)},
-      coalesce(max(load_id), 0), now()
-    FROM tidemark.loads;
-    ${viewSql(table)}`
 }
 
 const commentSql = (target: string, column: string, comment: string): string =>
