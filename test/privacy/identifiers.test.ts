@@ -8,6 +8,15 @@ import { aWarehouse, loadRows, NOON } from '../support/warehouse.ts'
 const PLACE = { report: 'enquiries', scope: '' } as const
 const hours = (count: number) => plusMs(NOON, count * 3_600_000)
 
+const enquiry = (status: number) => ({
+  enquiryId: 1,
+  status,
+  taxes: [
+    { id: 'ann@x.org', rate: status },
+    { id: 'bob@x.org', rate: status },
+  ],
+})
+
 it.each([{ columns: { 'taxes.id': 'hash' } }, { columns: { taxes: 'drop' } }] as const)(
   'identifiers of items that become private ($columns) leave the keys of stored rows and versions',
   async ({ columns }) => {
@@ -16,14 +25,6 @@ it.each([{ columns: { 'taxes.id': 'hash' } }, { columns: { taxes: 'drop' } }] as
     await warehouse.recordReportStates([
       { report: 'enquiries', enabled: true, offReason: undefined, history: { on: true, now: NOON } },
     ])
-    const enquiry = (status: number) => ({
-      enquiryId: 1,
-      status,
-      taxes: [
-        { id: 'ann@x.org', rate: status },
-        { id: 'bob@x.org', rate: status },
-      ],
-    })
     const record = (rules: string | undefined) =>
       warehouse.recordCoverage(PLACE, {
         settings: { start: NOON, filters: {}, expand: [], columns: rules },

@@ -62,11 +62,12 @@ it('a table without a number in its key is exported as one file, and only when i
   expect([...(await exported()).written]).toEqual(['slots/0-99999.2.parquet'])
 })
 
+const wrong = (urn: string) => ({ urn, weight: 'heavy', kids: [{ id: 'a:b', size: 'large' }] })
+
 it('a misfit of a row whose key contains colons leaves the list when a later version fits', async () => {
   await using opened = await aWarehouse()
   const keys = () => texts(opened, 'tidemark.misfits', { columns: ['table', 'key'] })
   await loadRows(opened, parcels, [{ urn: 'urn:x:0', kids: [{ id: 'c:d', size: 1 }] }])
-  const wrong = (urn: string) => ({ urn, weight: 'heavy', kids: [{ id: 'a:b', size: 'large' }] })
   await loadRows(opened, parcels, [wrong('urn:x:1'), wrong('urn:x:2')], later)
   await loadRows(opened, slots, [{ startsAt: '2026-03-29T01:30:00Z', seats: 'many' }])
   const other = [

@@ -31,7 +31,8 @@ const orders = (fields: Record<string, Field>, ...flags: string[]) =>
 
 /** Opens the warehouse with this declaration, as the next start after a change of its file does. */
 async function openedWith(folder: string, report: ReturnType<typeof orders>): Promise<OpenWarehouse> {
-  const place = reports.findIndex(({ name }) => String(name) === 'orders')
+  const names: readonly string[] = reports.map(({ name }) => name)
+  const place = names.indexOf('orders')
   if (place === -1) registerReports([report])
   else reports[place] = report as Declaration as (typeof reports)[number]
   const path = `${folder}/warehouse.duckdb`

@@ -18,7 +18,10 @@ export const IS_WINDOW_MARK = `m.mark IN (${WINDOW_MARKS.map(text).join(', ')})`
 export const joinPerReport = (alias: string, columns: string, from: string): string =>
   `LEFT JOIN (SELECT report, ${columns} FROM tidemark.${from} GROUP BY report) ${alias} USING (report)`
 
-/** SQL that joins rejected rows `j`, misfits `v`, the last reconcile `q`, and the oldest mark (audits: newest) `m`. */
+/**
+ * SQL that joins counts of rejected rows as `j`, counts of misfits as `v`, results of the last reconcile as `q`, and marks
+ * as `m`. A report's mark is the oldest mark of its currencies (NULL if one is unread), or its newest audit mark.
+ */
 export const JOIN_FIGURES = `
   LEFT JOIN (
     SELECT m.report, CASE WHEN bool_or(m.mark = 'since') THEN max(m.value)

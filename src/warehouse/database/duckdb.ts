@@ -42,7 +42,10 @@ export type TakeRows = (rows: readonly (readonly Cell[])[], columns: readonly st
 
 type CompactionLimit<T> = (result: T) => number
 
-/** DuckDB assumes 42 rows in every file, so its join order is bad. Its search for common expressions costs too much. */
+/**
+ * DuckDB's own join order is bad, because it assumes 42 rows in every file. Its search for common subexpressions costs
+ * more than it saves, because these statements have hundreds of expressions.
+ */
 const KEEP_ORDER = `SET disabled_optimizers = 'join_order,build_side_probe_side,common_subexpressions'`
 const ANY_ORDER = 'RESET disabled_optimizers'
 
