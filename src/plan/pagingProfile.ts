@@ -77,10 +77,7 @@ export const rowsAPage = ({ fullPageRows, longestPageRows }: PagingProfile, aske
 /** Tidemark assumes that no service returns less than this share of the requested rows on a full page. */
 const CLAMP_SHARE_MIN = 0.05
 
-/**
- * Whether page 1 of a response without a total has all rows. `unless clamped`: only if the service did not shorten
- * the page. `if unpaged`: only if the service ignores page numbers.
- */
+/** Whether page 1 has all rows. `unless clamped`: if it was not shortened. `if unpaged`: if page numbers are ignored. */
 export type Page1Completeness = 'certain' | 'unless clamped' | 'if unpaged' | 'unknown'
 
 export interface FirstPage {

@@ -42,10 +42,7 @@ export type TakeRows = (rows: readonly (readonly Cell[])[], columns: readonly st
 
 type CompactionLimit<T> = (result: T) => number
 
-/**
- * DuckDB's own join order is bad, because it assumes 42 rows in every file. Its search for common subexpressions costs
- * more than it saves, because these statements have hundreds of expressions.
- */
+/** DuckDB assumes 42 rows in every file, so its join order is bad. Its search for common expressions costs too much. */
 const KEEP_ORDER = `SET disabled_optimizers = 'join_order,build_side_probe_side,common_subexpressions'`
 const ANY_ORDER = 'RESET disabled_optimizers'
 
