@@ -9,7 +9,10 @@ import type { Database } from '../database/duckdb.ts'
 import { onlyRow, type Sql, type WithNulls, withoutNulls, text, time } from '../database/sql.ts'
 import type { Fence, Fences } from './fences.ts'
 
-/** `pending`: not begun, or stopped. `failed`: some windows failed, which a new request for the range reads again. */
+/**
+ * `pending`: not begun, or stopped. `failed`: some windows failed. A new request for the range reads failed windows
+ * again.
+ */
 export type BackfillState = 'pending' | 'running' | 'done' | 'failed' | 'cancelled'
 
 /** A range of modification times. */
