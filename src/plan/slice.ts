@@ -66,10 +66,7 @@ export interface ProbeResults {
   readonly partTotals?: 'add up' | 'differ'
 }
 
-/**
- * `hidden`: a part of the span has rows that the response for the whole span lacks. `moved`: rows were added meanwhile,
- * or too many requests are needed. `one instant`: the rows of one instant fill a response.
- */
+/** `hidden`: the whole span lacks rows of a part. `moved`: rows came meanwhile. `one instant`: its rows fill a page. */
 export type NarrowerResult = 'nothing new' | 'hidden' | 'moved' | 'one instant'
 
 export interface CountedPages {

@@ -55,10 +55,7 @@ export async function probeLastPage({ source, slice, first }: ProbedSlice, walk:
   }
 }
 
-/**
- * Returns whether the walk back to page 1 missed any rows. Requests the last page again, or the next page if it is
- * full. A service may send no pages beyond a limit, so this also requests the part of the span after the last row.
- */
+/** Returns whether the walk back to page 1 missed rows: requests the last or next page, and the span after its rows. */
 export async function probeUncounted(
   { source, slice, first }: ProbedSlice,
   { number, isShort, page: last }: FoundPage,
