@@ -20,9 +20,8 @@ export function runsOf(books: BookReader, { report, state, empty, before, limit 
   ]
   const where = `WHERE ${['true', ...conditions].join(' AND ')}`
   // Runs that began at the same time are on one page, because the next page lists only runs that began earlier.
-  const newest = `SELECT started_at FROM tidemark.runs ${where} ORDER BY started_at DESC LIMIT ${limit}`
-  const ofPage = `AND runs.started_at >= (SELECT min(started_at) FROM (${newest}))`
-  return books.rows(`${RUN} ${where} ${ofPage} ORDER BY runs.started_at DESC, run_id`)
+  const oldest = `(SELECT min(started_at) FROM (SELECT started_at FROM tidemark.runs ${where} ORDER BY started_at DESC LIMIT ${limit}))`
+  return books.rows(`${RUN} ${where} AND runs.started_at >= ${oldest} ORDER BY runs.started_at DESC, run_id`)
 }
 
 export async function runOfId(books: BookReader, runId: string): Promise<Run | undefined> {

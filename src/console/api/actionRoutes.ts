@@ -1,7 +1,7 @@
 /** Routes for actions such as sync and pause. An action can take hours, so the page polls for its result. */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { Report } from '../../../schema/index.ts'
+import { Report, type ReportName } from '../../../schema/index.ts'
 import { type Clock, within } from '../../clock.ts'
 import { asSyncError, usageError } from '../../errors.ts'
 import { formatInstant, type Instant, parseInstant } from '../../instant.ts'
@@ -13,7 +13,8 @@ import { type Api, answers } from './api.ts'
 import { Errand, Plan } from './schemas.ts'
 
 const REPORTS_MAX = 1_000
-const reports = z.array(Report).min(1).max(REPORTS_MAX)
+const unique = (names: readonly ReportName[]) => [...new Set(names)]
+const reports = z.array(Report).min(1).max(REPORTS_MAX).transform(unique)
 const moment = z
   .string()
   .max(40)
