@@ -130,10 +130,8 @@ export function asSyncError(thrown: unknown): SyncError {
   if (thrown instanceof Error && ['AbortError', 'TimeoutError'].includes(thrown.name))
     return cancelled('stopped on request')
   const message = thrown instanceof Error ? thrown.message : String(thrown)
-  return new SyncError('UNEXPECTED', message, {
-    cure: 'This is a defect of Tidemark: please report it with the log of this run.',
-    cause: thrown,
-  })
+  const cure = 'This is a defect of Tidemark: please report it with the log of this run.'
+  return new SyncError('UNEXPECTED', message, { cure, cause: thrown })
 }
 
 export const cancelled = (message: string): SyncError =>

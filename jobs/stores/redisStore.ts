@@ -25,14 +25,14 @@ const ASKING = {
   ...SHARED,
   maxRetriesPerRequest: 1,
   enableOfflineQueue: false,
-  commandTimeout: ANSWER_MS,
 } satisfies RedisOptions
 const WAITING = { ...SHARED, maxRetriesPerRequest: null } satisfies RedisOptions
 
 /** Opens the store. Throws QUEUE_UNREACHABLE or QUEUE_UNFIT. */
 export async function openRedisStore(address: ServerAddress, opening: Opening): Promise<QueueStore> {
   const problems = new ProblemLog(opening, (text) => withoutSecrets(text, address))
-  const asking = await connect(new Redis(address.url.href, ASKING), address)
+  const { answerMs: commandTimeout = ANSWER_MS } = opening
+  const asking = await connect(new Redis(address.url.href, { ...ASKING, commandTimeout }), address)
   const waiting = new Redis(address.url.href, WAITING)
   for (const redis of [asking, waiting]) redis.on('error', problems.log).on('ready', problems.reset)
   try {

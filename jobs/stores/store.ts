@@ -23,6 +23,8 @@ export interface OpenOptions {
   /** The beginning of all names in the store. Installations with different prefixes can share a server. */
   readonly prefix?: string | undefined
   readonly leaseMs?: number | undefined
+  /** Redis only: how long a call waits for an answer. */
+  readonly answerMs?: number
   readonly telemetry?: Telemetry | undefined
 }
 

@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import type { Config } from '../config/config.ts'
 import type { Override } from '../config/environment.ts'
+import type { ConfigSources } from '../config/sources.ts'
 import { HOUR_MS } from '../instant.ts'
 import type { SchemaOptions } from './actions/schema.ts'
 import {
@@ -29,7 +30,8 @@ export function addCommands(program: Command, shell: Shell, done: Done): void {
     command.addHelpText('after', `\nExamples:\n${examples}`)
     command.action(async (given: unknown) => {
       const { config: file, ...own } = command.opts<{ config?: string }>()
-      const load = (override?: Override) => configOf(shell, file, override)
+      const isReading = READING_COMMANDS.includes(name)
+      const load = (override?: Override) => configOf(shell, { override, isReading, ...(file && { file }) })
       const configured = isConfigured === 'later' ? { load } : isConfigured && { config: await load() }
       const run = await action()
       done(await run(shell, { ...own, ...configured } as never, given as never))
@@ -37,9 +39,12 @@ export function addCommands(program: Command, shell: Shell, done: Done): void {
   }
 }
 
-async function configOf({ env, cwd }: Shell, file: string | undefined, override: Override = {}): Promise<Config> {
+/** These commands send no request to the service, so they need no client secret. */
+const READING_COMMANDS = ['status', 'logs', 'wait', 'query', 'changes', 'mcp', 'export']
+
+async function configOf({ env, cwd }: Shell, more: Omit<ConfigSources, 'env' | 'cwd'>): Promise<Config> {
   const { loadConfig } = await import('../config/config.ts')
-  return loadConfig({ env, cwd, override, ...(file !== undefined && { file }) })
+  return loadConfig({ env, cwd, ...more })
 }
 
 /** The default of `--limit`, the number of rows in a table. CSV and JSON have no limit. */

@@ -43,10 +43,11 @@ async function readConfig(given: ConfigSources): Promise<{ readonly config: Conf
       .toSorted((a, b) => lineIn(a) - lineIn(b)),
     ...[...missingSettings(merged.value, env), ...(raw ? clashingSettings(raw, sources, isMove) : [])].map(problemOf),
   ]
-  const places = { sources, whereOf, problems }
-  const clientSecret = await readClientSecret(merged.value, places)
-  const hashKey = raw && (await readHashKey(raw, places))
-  const storageKeys = raw ? await readStorageKeys(raw, places) : []
+  const needed = { sources, whereOf, problems }
+  const places = given.isReading === true ? { ...needed, problems: [] } : needed
+  const clientSecret = (await readClientSecret(merged.value, places)) ?? (given.isReading ? new Secret('') : undefined)
+  const hashKey = raw && (await readHashKey(raw, needed))
+  const storageKeys = raw ? await readStorageKeys(raw, needed) : []
   const receivers = raw ? await readReceivers(raw, places) : []
   if (raw === undefined || clientSecret === undefined || problems.length > 0)
     throw configInvalid(problems, file === undefined && !isMove ? folder : undefined)

@@ -12,7 +12,9 @@ export interface ConfigSources {
   readonly file?: string
   readonly env: NodeJS.ProcessEnv
   readonly cwd: string
-  readonly override?: Override
+  readonly override?: Override | undefined
+  /** If true, the client secret and the secrets of messages may be missing or unreadable. */
+  readonly isReading?: boolean
 }
 
 export type Sources = Awaited<ReturnType<typeof readSources>>

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
+import { asSyncError, type SyncError } from '../errors.ts'
 import { ANSWERS, type AnswerOf, errorFrom, notUnderstood, type OperationRequest, type Reply } from './contract.ts'
 import type { Caller } from './engine.ts'
 import { answersAt, askSocket, socketPathOf } from './socket.ts'
@@ -11,20 +12,26 @@ export interface WorkerConnection extends AsyncDisposable {
   ask<R extends OperationRequest>(request: R, caller: Caller): Promise<AnswerOf<R['do']>>
 }
 
+const ANSWER_MS_MAX = 3_000
+
+/** Receives the error of a queue that cannot be reached, or does not answer within `ANSWER_MS_MAX`. */
+export type OnSilence = (error: SyncError) => undefined
+
 /** Connects to the worker that owns the warehouse. Returns undefined if there is none. */
-export async function findWorker(config: Config, clock: Clock): Promise<WorkerConnection | undefined> {
+export async function findWorker(config: Config, clock: Clock, onSilence?: OnSilence) {
   const path = socketPathOf(config.warehouse)
   if (await answersAt(path)) return connectionOver((request, caller) => askSocket({ path, clock }, request, caller))
-  return config.queue === 'embedded' ? undefined : findThroughQueue(config, clock)
+  return config.queue === 'embedded' ? undefined : findThroughQueue(config, clock, onSilence)
 }
 
-async function findThroughQueue({ queue, warehouse }: Config, clock: Clock): Promise<WorkerConnection | undefined> {
+async function findThroughQueue({ queue, warehouse }: Config, clock: Clock, onSilence?: OnSilence) {
   const [{ openStore }, { reservedFor }, { askQueue }] = await Promise.all([
     import('../../jobs/stores/openStore.ts'),
     import('../../jobs/stores/reservation.ts'),
     import('./queue.ts'),
   ])
-  const store = await openStore(queue, { directory: '', clock }).catch(() => undefined)
+  const opening = openStore(queue, { directory: '', clock, ...(onSilence && { answerMs: ANSWER_MS_MAX }) })
+  const store = await opening.catch((error: unknown) => onSilence?.(asSyncError(error)))
   if (store === undefined) return undefined
   const workers = await store.workersOf('control').catch(() => 0)
   const reserved = (await reservedFor(store).catch(() => undefined)) ?? warehouse

@@ -57,15 +57,12 @@ const FAULT_TEXT = /^(?<name>[a-z0-9-]+)(?:\*(?<count>\d+))?(?:@(?<place>[a-z_]+
 export function parseFault(text: string) {
   const groups = FAULT_TEXT.exec(text.trim())?.groups ?? {}
   const { name = '', count, place, argument } = groups
-  if (!Object.hasOwn(RULES, name)) {
+  if (!Object.hasOwn(RULES, name))
     throw usageError(`unknown fault '${text}'`, `Faults are: ${Object.keys(RULES).join(', ')}.`)
-  }
   const [does, usual]: readonly [does: string, argument?: number | string] = RULES[name as FaultName]
   if (place !== undefined && place !== 'token' && !REPORTS.includes(place)) {
-    throw usageError(
-      `fault '${text}' names the unknown report '${place}'`,
-      `Write @token or one of: ${REPORTS.join(', ')}.`,
-    )
+    const cure = `Write @token or one of: ${REPORTS.join(', ')}.`
+    throw usageError(`fault '${text}' names the unknown report '${place}'`, cure)
   }
   const fits = typeof usual === 'string' || (typeof usual === 'number' && Number.isFinite(Number(argument)))
   if (argument !== undefined && !fits) {

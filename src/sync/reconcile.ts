@@ -131,8 +131,7 @@ export async function reconcileRun(
 ): Promise<{ outcome: ReportOutcome; result: ReconcileResult | undefined }> {
   const error = (await pausedReports(context)).get(report)
   if (error !== undefined) return { outcome: { ...nothingRun(report), state: 'paused', error }, result: undefined }
-  const { runId } = options
-  const { outcome, run } = await oneRun(context, { report, kind: 'reconcile', runId }, () =>
+  const { outcome, run } = await oneRun(context, { report, kind: 'reconcile', runId: options.runId }, () =>
     reconcileReport(context, report, options),
   )
   return { outcome, result: run?.found }

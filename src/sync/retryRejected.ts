@@ -110,8 +110,7 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
   const gone = new Map<string, GoneKey>()
   let read = 0
   for (let offset = 0; offset < batch.rows; offset += ROWS_A_QUERY) {
-    const { loadIds } = batch
-    const rows = await warehouse.books.rejectedRows({ report, loadIds, offset, limit: ROWS_A_QUERY })
+    const rows = await warehouse.books.rejectedRows({ report, loadIds: batch.loadIds, offset, limit: ROWS_A_QUERY })
     read += rows.length
     // Rows with the same scope and time form one page, as in the response that contained them.
     for (const page of Map.groupBy(rows, ({ scope, observedAt }) => `${observedAt} ${scope}`).values()) {

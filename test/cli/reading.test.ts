@@ -27,6 +27,23 @@ async function csvOf(sql: string): Promise<string> {
   return text
 }
 
+describe('a user without the client secret', () => {
+  it('can read, and cannot sync', async () => {
+    await using world = await synced()
+    await world.configure({ service: { base_url: world.sandbox.url, client_id: 'acme', client_secret_file: 'none' } })
+    const none = { REPORTING_CLIENT_SECRET: undefined }
+    for (const command of [
+      ['status'],
+      ['query', 'SELECT 1'],
+      ['changes', 'events'],
+      ['wait', 'events', '--fresh', '1h'],
+    ])
+      expect(await world.runWith(none, ...command)).toMatchObject({ code: 0, stderr: '' })
+    const refused = await world.runWith(none, 'sync')
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('client secret') as unknown })
+  })
+})
+
 describe('tidemark query', () => {
   // Nothing here writes, so one world serves all.
   let world: World

@@ -35,3 +35,12 @@ it('does not deny a worker that is too busy to answer', { tags: 'long' }, async 
   expect(stdout).not.toContain('No worker')
   expect(stdout).toContain('events')
 })
+
+it('says that the queue does not answer, and reads the warehouse', { tags: 'long' }, async () => {
+  await using shop = await aWorkshop({ store: 'redis' })
+  expect(await shop.run('sync', 'events')).toMatchObject({ code: 0 })
+  shop.redis?.freeze()
+  const { stdout } = await shop.run('status')
+  expect(stdout).toMatch(/^the queue store redis:.* cannot be reached: .*\nA worker may run\. This is the last known state\.$/m)
+  expect(stdout).toContain('events')
+})

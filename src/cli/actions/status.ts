@@ -3,7 +3,8 @@ import { openStore } from '../../../jobs/stores/openStore.ts'
 import { reportNames } from '../../../schema/index.ts'
 import type { Config } from '../../config/config.ts'
 import { formatInstant, fromMillis, type Instant, millisBetween } from '../../instant.ts'
-import type { Status, WorkerStatus } from '../../operations/readStatus.ts'
+import { readStatus, type Status, type WorkerStatus } from '../../operations/readStatus.ts'
+import type { SyncError } from '../../errors.ts'
 import { findWorker } from '../../operations/findWorker.ts'
 import { budgetText } from '../../status/budgetText.ts'
 import { upkeepText } from '../../status/upkeepText.ts'
@@ -14,15 +15,15 @@ import { print } from '../commandOutput.ts'
 import { counted, duration, table, timeText } from '../layout.ts'
 import type { Action, Shell } from '../shell.ts'
 import { standingsText } from '../standingText.ts'
-import { tidemarkOf } from '../performAndPrint.ts'
 
 export const status: Action = async (shell, { config, json = false }) => {
-  await using tidemark = tidemarkOf(shell, { config })
-  const found = await tidemark.status({ signal: shell.stop.signal })
+  let silence: SyncError | undefined
+  const onSilence = (error: SyncError) => void (silence = error)
+  const found = await readStatus(config, { clock: shell.clock, signal: shell.stop.signal, onSilence })
   const { from, path, standings, ...more } = found
   const behind = await receiversBehind(config)
   const document = { from, path, reports: standings, ...more, receivers_behind: behind }
-  const note = json ? '' : await noteText(shell, config, found)
+  const note = json ? '' : silence === undefined ? await noteText(shell, config, found) : silenceText(silence)
   const problems = behind.map(({ receiver, why, cure }) => `${receiver} is ${why}\n  what to do: ${cure}\n`)
   const end = `${note}${problems.length === 0 ? '' : `\n${problems.join('')}`}`
   const { use, effect = [] } = budgetText(standings, config, config.reports) ?? {}
@@ -32,6 +33,8 @@ export const status: Action = async (shell, { config, json = false }) => {
     from === null ? end : `${standingsText(standings, config.reports, width)}${figures}\n${end}`
   return print(shell, { json }, { document, text })
 }
+
+const silenceText = ({ message }: SyncError) => `${message}\nA worker may run. This is the last known state.\n`
 
 async function noteText(shell: Shell, config: Config, found: Status): Promise<string> {
   const absent = config.lake ? `there is no lake at ${lakeName(config.lake)}` : 'nothing was synced yet'

@@ -103,8 +103,7 @@ async function rowsText(pages: PageSource, question: Question, page: ScannedPage
 /** Returns a page source that adds the fields of its rows to `catalog`. */
 export function pagesOf(context: CheckContext, name: ReportName, catalog = new ObjectCatalog()): PageSource {
   const { config, client, clock, signal } = context
-  const { pageSize } = config.reports[name]
-  const plan = { report: reportOf(name), pageSize, catalog, profile: UNKNOWN_PAGING }
+  const plan = { report: reportOf(name), pageSize: config.reports[name].pageSize, catalog, profile: UNKNOWN_PAGING }
   return new PageSource(contextWithoutLoads(config, { client, clock, signal }), plan)
 }
 

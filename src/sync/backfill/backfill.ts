@@ -63,9 +63,8 @@ const ATTEMPTS_MAX = 2
 /** Runs the backfill to its end. Throws USAGE_INVALID for an impossible range, and the errors in `STOPPING_ERRORS`. */
 export async function backfillReport(given: SyncContext, options: BackfillOptions): Promise<BackfillOutcome> {
   const { backfillId: holder, report } = options
-  const { start } = given.settings.reports[report]
   // The request was already compared with the clock. A second check could fail if the clock was set back since.
-  checkRange(options, { start, now: options.to })
+  checkRange(options, { start: given.settings.reports[report].start, now: options.to })
   const known = await given.warehouse.backfills.book(holder)
   if (known?.state === 'done' || known?.state === 'cancelled') return outcomeOf(given, known)
   const context = await withFence(given, { report, kind: 'backfill', holder })

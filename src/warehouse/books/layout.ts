@@ -98,8 +98,6 @@ export async function checkLayout(database: Pick<Database, 'rows' | 'path' | 'is
   const layout = await knownLayout(database, database.path)
   // A lake has no tables for a moment while another process creates it.
   if (layout > 0 || !database.isShared) return
-  throw new SyncError('WAREHOUSE_MISSING', `${database.path} has no tables yet`, {
-    cure: 'Run "tidemark sync": it creates them. If a worker is starting, wait for its first run.',
-    data: { isAbsent: true },
-  })
+  const cure = 'Run "tidemark sync": it creates them. If a worker is starting, wait for its first run.'
+  throw new SyncError('WAREHOUSE_MISSING', `${database.path} has no tables yet`, { cure, data: { isAbsent: true } })
 }

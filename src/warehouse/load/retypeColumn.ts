@@ -72,10 +72,9 @@ async function findColumn(sql: Sql, { column: asked, type }: RetypeRequest) {
   const isChild = target !== table.name
   const fixed = isChild ? childColumns(table) : reportColumns(table)
   if (fixed.some((each) => each.name === wanted)) {
-    throw usageError(
-      `the type of ${asked} is fixed: it is a documented, key or system column`,
-      'Only columns of undocumented fields can have another type: tidemark.columns lists them. Values that do not fit are in tidemark.misfits.',
-    )
+    const cure =
+      'Only columns of undocumented fields can have another type: tidemark.columns lists them. Values that do not fit are in tidemark.misfits.'
+    throw usageError(`the type of ${asked} is fixed: it is a documented, key or system column`, cure)
   }
   const column = (await discoveredColumns(sql)).get(target)?.find((each) => each.name === wanted)
   if (column === undefined) throw usageError(`there is no column ${asked}`, list)
