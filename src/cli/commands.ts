@@ -58,8 +58,7 @@ const COMMANDS: readonly CommandEntry[] = [
     summary: 'show it at work on a local service, with nothing to set up',
     isConfigured: false,
     options: [option('--keep', 'keep what the last demo left in ./data/demo')],
-    examples: `  $ tidemark demo          half a minute, no configuration; all of its files are in ./data/demo
-  $ tidemark demo --keep   adds to the files of the last demo`,
+    examples: `  $ tidemark demo          half a minute, no configuration; all of its files are in ./data/demo`,
     action: async () => (await import('./actions/demo.ts')).demo,
   },
   {
@@ -89,7 +88,6 @@ REPORTING_CLIENT_SECRET or REPORTING_CLIENT_SECRET_FILE. Existing files are repl
     summary: 'check configuration, permissions, clock and files, and say what to do',
     options: [JSON_DOCUMENT, option('--notify', 'post a test message to each receiver (settings notify.*)')],
     examples: `  $ tidemark check
-  $ tidemark check --json | jq '.checks[] | select(.result == "fail")'
 
 It requests a token and a page of each report. It changes two things only: a report that was paused because the service
 refused it is resumed when it passes, and on PostgreSQL the tables of the queue are created. The exit code is 1 when a
@@ -102,7 +100,6 @@ check fails; a warning is no failure.`,
     argument: ['[report...]', 'reports to sync; all when none is named'],
     options: [JSON_AT_END, QUIET],
     examples: `  $ tidemark sync                     every report that is switched on
-  $ tidemark sync events budgets      only these
   $ tidemark sync --json > run.json   one document at the end, the log as JSON lines on standard error
 
 A report that fails doesn't stop the others. Running it again is always safe: it goes on where it stopped.`,
@@ -236,8 +233,7 @@ are complete, 1 when the time is over, and 3 as soon as a report that is not com
     name: 'resume',
     summary: 'let sync run paused reports again',
     argument: ['<report...>', 'reports to resume'],
-    examples: `  $ tidemark resume budgets events
-  $ tidemark status                   shows what is paused and why`,
+    examples: `  $ tidemark resume budgets events`,
     action: async () => (await import('./actions/pauses.ts')).resume,
   },
   {
@@ -305,7 +301,6 @@ What a run has committed stays. A backfill that was cancelled doesn't go on.`,
   $ tidemark query "SELECT status, count(*) FROM current.events GROUP BY ALL"
   $ tidemark query --format csv "FROM current.events" > events.csv
   $ tidemark query --format parquet --output events.parquet "FROM current.events"
-  $ tidemark query "SHOW ALL TABLES"
 
 It reads the published copy, also while a sync runs, and refuses statements that write. Schema current has the rows that
 are not deleted, main has all of them, tidemark has the books. Times are UTC; csv and json print every digit.`,
@@ -351,7 +346,6 @@ published copy, in a process without access to files and network.`,
       option('--json', 'print the result of --retype as one JSON document'),
     ],
     examples: `  $ tidemark schema > tables.sql
-  $ tidemark schema --format markdown > TABLES.md
   $ tidemark schema --format dbt > models/sources.yml
   $ tidemark schema --format typescript > warehouse.ts
   $ tidemark schema --retype events.custom_code BIGINT
@@ -370,7 +364,6 @@ in tidemark.misfits and stay in _extra or _payload. The column keeps the new typ
     options: [option('--to <folder>', 'an empty folder, or an earlier export').makeOptionMandatory(), JSON_DOCUMENT],
     examples: `  $ tidemark export --to ./export
   $ tidemark export --to /srv/lake/events events merf_submissions
-  $ tidemark export --to ./export --json | jq .written
 
 It writes the published copy's tables as Parquet, deleted rows included (is_deleted), and a manifest.json that names the
 files that belong together. The next export writes only what changed; readers of the last manifest keep their files.`,

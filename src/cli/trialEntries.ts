@@ -25,7 +25,6 @@ export const CERTIFY: Omit<CommandEntry, 'action'> = {
   ],
   examples: `  $ tidemark certify                             the reports that reports_from adds
   $ tidemark certify --reports-from reports       without tidemark.yaml
-  $ tidemark certify events
   $ tidemark certify events --service --format markdown > events.md     a page for a ticket
 
 It starts a local service that serves the declaration with generated rows, and syncs from it into a temporary folder.
@@ -57,8 +56,7 @@ export const SANDBOX: Omit<CommandEntry, 'action'> = {
     option('--compress <how>', 'compress answers').choices(COMPRESSIONS),
     option('--json', 'print its address as one line of JSON when it is ready'),
   ],
-  examples: `  $ tidemark sandbox
-  $ tidemark sandbox --rows 20000 --changes-per-second 5
+  examples: `  $ tidemark sandbox --rows 20000 --changes-per-second 5
   $ tidemark sandbox --fault '5xx*3@events' --fault slow:200
 
 Faults (with their default arguments):
