@@ -144,7 +144,6 @@ reconcile".`,
     argument: ['[report...]', 'reports to reconcile; all when none is named'],
     options: [option('--allow-mass-delete', 'mark as deleted even more than a tenth of a table'), JSON_AT_END, QUIET],
     examples: `  $ tidemark reconcile                      every report that has rows of its own
-  $ tidemark reconcile merf_submissions --allow-mass-delete
 
 It reads every row, so it takes as long as a first sync. After a stop, the same command goes on where it was. A row that
 two reconciles in a row don't find is marked as deleted.`,
@@ -297,8 +296,7 @@ What a run has committed stays. A backfill that was cancelled doesn't go on.`,
       parsedOption('--limit <n>', 'rows that a table shows at most', wholeNumber).default(ROWS_SHOWN),
       option('--json', 'print one JSON document: the rows, and how complete the reports that were read are'),
     ],
-    examples: `  $ tidemark query "SELECT * FROM tidemark.freshness"
-  $ tidemark query "SELECT status, count(*) FROM current.events GROUP BY ALL"
+    examples: `  $ tidemark query "SELECT status, count(*) FROM current.events GROUP BY ALL"
   $ tidemark query --format csv "FROM current.events" > events.csv
   $ tidemark query --format parquet --output events.parquet "FROM current.events"
 
@@ -347,7 +345,6 @@ published copy, in a process without access to files and network.`,
     ],
     examples: `  $ tidemark schema > tables.sql
   $ tidemark schema --format dbt > models/sources.yml
-  $ tidemark schema --format typescript > warehouse.ts
   $ tidemark schema --retype events.custom_code BIGINT
 
 It prints the published copy's tables, with the columns that were added for new fields; before the first sync, the
@@ -363,7 +360,6 @@ in tidemark.misfits and stay in _extra or _payload. The column keeps the new typ
     argument: ['[report...]', 'reports to export (default: all)'],
     options: [option('--to <folder>', 'an empty folder, or an earlier export').makeOptionMandatory(), JSON_DOCUMENT],
     examples: `  $ tidemark export --to ./export
-  $ tidemark export --to /srv/lake/events events merf_submissions
 
 It writes the published copy's tables as Parquet, deleted rows included (is_deleted), and a manifest.json that names the
 files that belong together. The next export writes only what changed; readers of the last manifest keep their files.`,
