@@ -41,6 +41,8 @@ it('says that the queue does not answer, and reads the warehouse', { tags: 'long
   expect(await shop.run('sync', 'events')).toMatchObject({ code: 0 })
   shop.redis?.freeze()
   const { stdout } = await shop.run('status')
-  expect(stdout).toMatch(/^the queue store redis:.* cannot be reached: .*\nA worker may run\. This is the last known state\.$/m)
+  expect(stdout).toMatch(
+    /^the queue store redis:.* cannot be reached: .*\nA worker may run\. This is the last known state\.$/m,
+  )
   expect(stdout).toContain('events')
 })
