@@ -298,7 +298,6 @@ What a run has committed stays. A backfill that was cancelled doesn't go on.`,
     ],
     examples: `  $ tidemark query "SELECT status, count(*) FROM current.events GROUP BY ALL"
   $ tidemark query --format csv "FROM current.events" > events.csv
-  $ tidemark query --format parquet --output events.parquet "FROM current.events"
 
 It reads the published copy, also while a sync runs, and refuses statements that write. Schema current has the rows that
 are not deleted, main has all of them, tidemark has the books. Times are UTC; csv and json print every digit.`,

@@ -23,7 +23,6 @@ export const MOVE: Omit<CommandEntry, 'action'> = {
   ],
   examples: `  $ tidemark move --to ducklake:sqlite:./data/lake.sqlite
   $ tidemark move --to 'ducklake:postgres:host=db dbname=lake' --data /srv/lake
-  $ tidemark move --to ./data/warehouse.duckdb                  back into a file
 
 Stop all workers first. The old warehouse does not change, and nothing is read from the service. After a stop, the same
 command continues; until it has ended, no other command opens the new warehouse. At the end it prints the settings to

@@ -13,10 +13,10 @@ import { type ProgressView, silentProgress } from './progress.ts'
 import type { CommandOptions, ExitCode, Shell } from './shell.ts'
 
 export const tidemarkOf = (
-  { clock, env }: Shell,
+  { clock, env, onSilence }: Shell & Pick<Host, 'onSilence'>,
   { config }: Pick<CommandOptions, 'config'>,
   openLog: Host['openLog'] = () => createLog({ level: 'silent' }),
-): Tidemark => new Tidemark({ config, clock, env, openLog })
+): Tidemark => new Tidemark({ config, clock, env, openLog, ...(onSilence && { onSilence }) })
 
 export const starting =
   <R extends ActingRequest>(request: R) =>

@@ -158,7 +158,7 @@ export class Tidemark implements AsyncDisposable {
   status(options: CallOptions = {}): Promise<Status> {
     return this.#call(options, async (signal) => {
       const { readStatus } = await import('../operations/readStatus.ts')
-      return readStatus(this.config, { clock: this.#host.clock, signal })
+      return readStatus(this.config, { ...this.#host, signal })
     })
   }
 

@@ -1,4 +1,5 @@
 /** Opens the log and the traces of a process that executes an operation itself. */
+import type { OnSilence } from './findWorker.ts'
 import { openTracing } from '../../jobs/tracing/tracing.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
@@ -17,6 +18,7 @@ export interface Host {
   readonly env: NodeJS.ProcessEnv
   /** Opens the log. Its lines must be passed to `keep`, which stores them for `tidemark logs`. */
   readonly openLog: (keep: LogOptions['keep']) => GuardedLog
+  readonly onSilence?: OnSilence
 }
 
 export type Surroundings = Awaited<ReturnType<typeof openSurroundings>>

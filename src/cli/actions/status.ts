@@ -3,7 +3,7 @@ import { openStore } from '../../../jobs/stores/openStore.ts'
 import { reportNames } from '../../../schema/index.ts'
 import type { Config } from '../../config/config.ts'
 import { formatInstant, fromMillis, type Instant, millisBetween } from '../../instant.ts'
-import { readStatus, type Status, type WorkerStatus } from '../../operations/readStatus.ts'
+import type { Status, WorkerStatus } from '../../operations/readStatus.ts'
 import type { SyncError } from '../../errors.ts'
 import { findWorker } from '../../operations/findWorker.ts'
 import { budgetText } from '../../status/budgetText.ts'
@@ -15,11 +15,12 @@ import { print } from '../commandOutput.ts'
 import { counted, duration, table, timeText } from '../layout.ts'
 import type { Action, Shell } from '../shell.ts'
 import { standingsText } from '../standingText.ts'
+import { tidemarkOf } from '../performAndPrint.ts'
 
 export const status: Action = async (shell, { config, json = false }) => {
   let silence: SyncError | undefined
-  const onSilence = (error: SyncError) => void (silence = error)
-  const found = await readStatus(config, { clock: shell.clock, signal: shell.stop.signal, onSilence })
+  await using tidemark = tidemarkOf({ ...shell, onSilence: (error) => void (silence = error) }, { config })
+  const found = await tidemark.status({ signal: shell.stop.signal })
   const { from, path, standings, ...more } = found
   const behind = await receiversBehind(config)
   const document = { from, path, reports: standings, ...more, receivers_behind: behind }
