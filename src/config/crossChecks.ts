@@ -1,4 +1,5 @@
 /** Checks what the schema can't check: required settings, and settings that can't be combined. */
+import { parse } from 'node:path'
 import { reportNames, reportOf, type Declaration, type ReportName } from '../../schema/index.ts'
 import { isStorage, lakeAddress, serveAddress } from './checks.ts'
 import { type Environment, REPORTS, reportsInEnvironment, SERVE_TOKEN, variableOf } from './environment.ts'
@@ -30,6 +31,9 @@ export function* clashingSettings(raw: RawConfig, { env, folder }: Sources, isMo
     yield { at: ['published'], problem: 'published must be another file than warehouse' }
   if (warehouse === published && isMove)
     yield { at: ['warehouse'], problem: 'is where the published copy would be: name a file that does not exist yet' }
+  for (const [key, file] of lakeAddress(raw.warehouse) ? [] : Object.entries({ warehouse, published }))
+    if (/^(changes|current|history|tidemark)$/i.test(parse(file).name))
+      yield problemOf(key, 'has the name of a schema, which DuckDB could not tell from the file: choose another name')
   yield* columnProblems(raw)
   yield* servingProblems(raw, env)
   yield* lakeProblems(raw)

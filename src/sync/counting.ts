@@ -1,8 +1,4 @@
-/**
- * After an incremental run, compares the report's total with the number of stored rows (product contract §4, §5.1).
- * Where the counts differ, rereads rows by creation time to find late and deleted rows. If a total proves to be wrong,
- * comparisons stop for a day.
- */
+/** After a run, compares the total with the rows held. If they differ, rereads rows by creation time (contract §4). */
 import { SyncError } from '../errors.ts'
 import { DAY_MS, type Instant, millisBetween, minusMs, plusMs, SECOND_MS } from '../instant.ts'
 import { mergedRanges, searchDiffering, type CreationRange } from '../plan/countSearch.ts'

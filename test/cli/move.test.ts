@@ -11,7 +11,7 @@ const OLD = { warehouse: './old.duckdb', published: './published.duckdb' }
 const NEWER =
   /other\.duckdb has (?:another|a newer) state of this warehouse: its last load is \d+, and the last load of/
 const wrong = (what: RegExp) => new RegExp(`^2 .*${what.source}.*Name with --to a new file.*Nothing was moved`, 's')
-const NEW = { warehouse: './new/other.duckdb', published: './published.duckdb' }
+const NEW = { warehouse: './new/moved.duckdb', published: './published.duckdb' }
 
 it('brings all tables, views and books, and the next sync asks only for what changed', { tags: 'long' }, async () => {
   await using world = await aMovableWorld(OLD)
@@ -23,7 +23,7 @@ it('brings all tables, views and books, and the next sync asks only for what cha
   const file = path.join(world.folder, 'old.duckdb')
   const bytes = await readFile(file)
   const moved = JSON.parse(await world.done('move', '--to', NEW.warehouse, '--json')) as Record<string, unknown>
-  expect(moved).toMatchObject({ settings: { warehouse: path.join(world.folder, 'new/other.duckdb') } })
+  expect(moved).toMatchObject({ settings: { warehouse: path.join(world.folder, 'new/moved.duckdb') } })
   const closed = { table: 'history.closed_events', rows: expect.any(Number) as number, copied: true }
   expect(moved['tables']).toContainEqual(closed)
   expect((await readFile(file)).equals(bytes)).toBe(true)
@@ -40,7 +40,7 @@ it('brings all tables, views and books, and the next sync asks only for what cha
 it('continues after a kill, and prints the settings of the new warehouse', { tags: 'long' }, async () => {
   await using world = await aWorld({ sandbox: { rows: 20 }, settings: OLD })
   await world.run('sync', 'events', 'budgets', '--quiet')
-  const file = path.join(world.folder, 'new/other.duckdb')
+  const file = path.join(world.folder, 'new/moved.duckdb')
   const killed = world.start(['move', '--to', NEW.warehouse])
   await until(() => existsSync(file), 'the target is there')
   killed.kill('SIGKILL')

@@ -239,6 +239,14 @@ describe('other settings', () => {
       expect.stringContaining('serve beyond this machine needs a token: set TIDEMARK_SERVE_TOKEN'),
     ],
     ['published: ./data/warehouse.duckdb', 'published must be another file than warehouse'],
+    [
+      'warehouse: ./Tidemark.duckdb',
+      'warehouse has the name of a schema, which DuckDB could not tell from the file: choose another name',
+    ],
+    [
+      'published: ./data/current.duckdb',
+      'published has the name of a schema, which DuckDB could not tell from the file: choose another name',
+    ],
     ['limits: { load_bytes_max: big }', 'limits.load_bytes_max must be a size such as 256MB, 1GiB or 1048576'],
     ['limits: { page_bytes_max: 0MB }', 'limits.page_bytes_max must be at least 1B'],
     ['history: 0d', 'history must be at least 1d'],

@@ -8,7 +8,7 @@ import { viewSql } from '../tables/tables.ts'
 import { remakeHistoryView } from '../tables/versions.ts'
 
 /** The name under which the warehouse to move is attached. */
-export const SOURCE = 'moved'
+export const SOURCE = 'source_of_move'
 /** These tables are not copied: each warehouse has its own layout and settings. */
 const OWN_TABLES = ['"tidemark"."layout"', '"tidemark"."settings"']
 
