@@ -100,6 +100,7 @@ check fails; a warning is no failure.`,
     argument: ['[report...]', 'reports to sync; all when none is named'],
     options: [JSON_AT_END, QUIET],
     examples: `  $ tidemark sync                     every report that is switched on
+  $ tidemark sync events budgets      only these
   $ tidemark sync --json > run.json   one document at the end, the log as JSON lines on standard error
 
 A report that fails doesn't stop the others. Running it again is always safe: it goes on where it stopped.`,
@@ -296,7 +297,8 @@ What a run has committed stays. A backfill that was cancelled doesn't go on.`,
       parsedOption('--limit <n>', 'rows that a table shows at most', wholeNumber).default(ROWS_SHOWN),
       option('--json', 'print one JSON document: the rows, and how complete the reports that were read are'),
     ],
-    examples: `  $ tidemark query "SELECT status, count(*) FROM current.events GROUP BY ALL"
+    examples: `  $ tidemark query "SELECT * FROM tidemark.freshness"
+  $ tidemark query "SELECT status, count(*) FROM current.events GROUP BY ALL"
   $ tidemark query --format csv "FROM current.events" > events.csv
 
 It reads the published copy, also while a sync runs, and refuses statements that write. Schema current has the rows that
