@@ -4,6 +4,7 @@ import { expect, it } from 'vitest'
 import { asSyncError } from '../../src/errors.ts'
 import { openWarehouseToRead } from '../../src/wiring/published.ts'
 import { loadConfig } from '../../src/config/config.ts'
+import { SOURCE } from '../../src/warehouse/load/move.ts'
 import { Warehouse, type WarehouseSettings } from '../../src/warehouse/warehouse.ts'
 import { REQUIRED_ENV } from '../config/folder.ts'
 import { aFolder } from '../support/warehouse.ts'
@@ -36,7 +37,7 @@ async function twoFiles(): Promise<TwoFiles> {
     attempt: async ({ onOpen, onTable, ...options } = {}) => {
       await using target = await Warehouse.open({ path: to, memory, movedFrom: numberPrefix, ...options })
       onOpen?.(target)
-      await target.rows(`ATTACH '${from}' AS moved (READ_ONLY)`)
+      await target.rows(`ATTACH '${from}' AS ${SOURCE} (READ_ONLY)`)
       const moved = await target.move(({ table }) => onTable?.(table))
       return moved.filter(({ copied }) => copied).map(({ table }) => table)
     },
