@@ -9,7 +9,7 @@ import { aWorld, until } from './support.ts'
 
 const OLD = { warehouse: './old.duckdb', published: './published.duckdb' }
 const NEWER =
-  /other\.duckdb has (?:another|a newer) state of this warehouse: its last load is \d+, and the last load of/
+  /moved\.duckdb has (?:another|a newer) state of this warehouse: its last load is \d+, and the last load of/
 const wrong = (what: RegExp) => new RegExp(`^2 .*${what.source}.*Name with --to a new file.*Nothing was moved`, 's')
 const NEW = { warehouse: './new/moved.duckdb', published: './published.duckdb' }
 
@@ -54,11 +54,11 @@ it('continues after a kill, and prints the settings of the new warehouse', { tag
   expect(again).toMatchObject({
     code: 0,
     stderr: '',
-    stdout: expect.stringMatching(/^nothing was copied: .*other\.duckdb has the same rows/),
+    stdout: expect.stringMatching(/^nothing was copied: .*moved\.duckdb has the same rows/),
   })
   expect(again.stdout.slice(again.stdout.indexOf('\n'))).toBe(settings)
   await world.configure(NEW)
-  expect((await world.run('check')).stdout).toMatch(/^warehouse +ok .*other\.duckdb/m)
+  expect((await world.run('check')).stdout).toMatch(/^warehouse +ok .*moved\.duckdb/m)
   await world.run('sync', 'events', '--quiet')
   await world.configure(OLD)
   const late = await world.run('move', '--to', NEW.warehouse)
