@@ -88,7 +88,7 @@ export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, sto
   const workers = new Set<Worker>()
   const base = (connection: ConnectionOptions = {}) => ({ connection, prefix, ...(telemetry && { telemetry }) })
   const toError = (error: unknown) => (error instanceof SyncError ? error : temporaryError(shown, problems, error))
-  const values = mapErrors(store.values, ['read', 'write', 'claim', 'remove'], toError)
+  const values = mapErrors(store.values, ['read', 'write', 'claim', 'renew', 'remove'], toError)
   const most = endedMax === undefined ? {} : { count: endedMax }
   const retention = { removeOnComplete: { age: DAY_S, ...most }, removeOnFail: { age: 7 * DAY_S, ...most } }
 

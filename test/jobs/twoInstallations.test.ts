@@ -17,7 +17,9 @@ async function twoInstallations() {
   }
 }
 
-it('the worker of a second warehouse on one queue is refused, and takes and adds no job', async () => {
+it('the worker of a second warehouse on one queue is refused, and takes and adds no job', {
+  tags: 'long',
+}, async () => {
   await using both = await twoInstallations()
   const { first, second } = both
   const owner = first.worker()

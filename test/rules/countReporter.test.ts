@@ -9,31 +9,22 @@ import { ROOT } from './source.ts'
 const VITEST = path.join(ROOT, 'node_modules/vitest/vitest.mjs')
 const REPORTER = path.join(ROOT, 'test/support/countReporter.ts')
 
-/** Runs one test file and returns the lines behind the runner's own report. */
-function run(tests: string): string[] {
+const FILES = {
+  'ended.test.mjs': `it('is the one', async () => { process.kill(process.pid, 'SIGKILL'); await new Promise(() => {}) })`,
+  'late.test.mjs': `it('passes', () => setTimeout(() => { throw new Error('too late') }))`,
+  'notLoaded.test.mjs': `import './none.mjs'`,
+}
+
+it('tests that did not end, errors outside of a test and files that cannot be loaded count as failed', () => {
   using folder = mkdtempDisposableSync(path.join(tmpdir(), 'tidemark-count-'))
   const config = path.join(folder.path, 'vitest.config.mjs')
   writeFileSync(config, `export default { test: { globals: true, reporters: ['${REPORTER}'] } }`)
-  writeFileSync(path.join(folder.path, 'a.test.mjs'), tests)
+  for (const [file, tests] of Object.entries(FILES)) writeFileSync(path.join(folder.path, file), tests)
   const { stdout } = spawnSync(process.execPath, [VITEST, 'run', '--root', folder.path, '--config', config])
-  return stdout.toString().trimEnd().split('\n')
-}
-
-it('tests whose process ends before them count as failed and are named', () => {
-  const lines = run(
-    `it('is the one', async () => { process.kill(process.pid, 'SIGKILL'); await new Promise(() => {}) })`,
-  )
-  expect(lines).toContain(' FAIL  a.test.mjs > is the one')
+  const lines = stdout.toString().trimEnd().split('\n')
+  expect(lines).toContain(' FAIL  ended.test.mjs > is the one')
   expect(lines.join('\n')).toContain('SIGKILL')
-  expect(lines.at(-1)).toBe('0 passed, 2 failed, 0 skipped')
-})
-
-it('errors outside of a test count as failed and are named', () => {
-  const lines = run(`it('passes', () => setTimeout(() => { throw new Error('too late') }))`)
   expect(lines).toContain('Error: too late')
-  expect(lines.at(-1)).toBe('1 passed, 1 failed, 0 skipped')
-})
-
-it('a file that cannot be loaded counts as failed', () => {
-  expect(run(`import './none.mjs'`).at(-1)).toBe('0 passed, 1 failed, 0 skipped')
+  // The killed process is one more error.
+  expect(lines.at(-1)).toBe('1 passed, 4 failed, 0 skipped')
 })

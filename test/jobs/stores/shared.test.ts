@@ -1,6 +1,7 @@
 /** What processes share through a store: one token, sealed, refreshed by one at a time; and every pause. */
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { releaseStore, reservedFor, reserveStore } from '../../../jobs/stores/reservation.ts'
 import { tokenCipher } from '../../../jobs/stores/tokenCipher.ts'
 import type { QueueStore } from '../../../jobs/stores/store.ts'
 import type { StoredToken, TokenStore } from '../../../src/client/tokens.ts'
@@ -54,6 +55,21 @@ describe.each(grounds)('what processes share on $title', ({ lay, kind }) => {
     expect(read).toMatchObject({ lifetimeMs: 3_600_000, scopes: ['event.read'] })
     expect(read?.remainingMs).toBeLessThanOrEqual(3_000_000)
     expect(read?.remainingMs).toBeGreaterThan(2_000_000)
+  })
+
+  it('is the warehouse whose worker uses the store, until its reservation ends or is released', async () => {
+    const reserve = (warehouse: string, ms = 60_000) => reserveStore(store, `/data/${warehouse}.duckdb ~1~`, ms)
+    await reserve('one')
+    await reserve('one')
+    await expect(reserve('other')).rejects.toMatchObject({
+      code: 'QUEUE_UNFIT',
+      message: expect.stringContaining('/data/one.duckdb'),
+    })
+    await releaseStore(store, '/data/one.duckdb ~1~')
+    await reserve('other', 50)
+    await until(async () => (await reservedFor(store)) === undefined)
+    await reserve('one')
+    await releaseStore(store, '/data/one.duckdb ~1~')
   })
 
   it('is no token any more when its life is over', async () => {
