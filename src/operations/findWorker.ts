@@ -24,7 +24,7 @@ export async function findWorker(config: Config, clock: Clock, onSilence?: OnSil
   return config.queue === 'embedded' ? undefined : findThroughQueue(config, clock, onSilence)
 }
 
-async function findThroughQueue({ queue, warehouse }: Config, clock: Clock, onSilence?: OnSilence) {
+async function findThroughQueue({ queue, warehouse, lake }: Config, clock: Clock, onSilence?: OnSilence) {
   const [{ openStore }, { reservedFor }, { askQueue }] = await Promise.all([
     import('../../jobs/stores/openStore.ts'),
     import('../../jobs/stores/reservation.ts'),
@@ -34,9 +34,9 @@ async function findThroughQueue({ queue, warehouse }: Config, clock: Clock, onSi
   const store = await opening.catch((error: unknown) => onSilence?.(asSyncError(error)))
   if (store === undefined) return undefined
   const workers = await store.workersOf('control').catch(() => 0)
-  const reserved = (await reservedFor(store).catch(() => undefined)) ?? warehouse
   // If this folder has a warehouse of its own, a worker of another warehouse must not do the work.
-  const isOther = reserved !== warehouse && existsSync(warehouse)
+  const own = lake === undefined ? warehouse : 'a lake'
+  const isOther = ![undefined, own].includes(await reservedFor(store).catch(() => undefined)) && existsSync(warehouse)
   const send: Send = (request, caller) => askQueue({ store, clock }, request, caller)
   if (workers > 0 && !isOther) return connectionOver(send, () => store.close())
   await store.close()
