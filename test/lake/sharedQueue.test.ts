@@ -32,6 +32,12 @@ const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 const isRunning = (shop: Lakeside, kind: 'incremental' | 'reconcile' = 'incremental'): Promise<boolean> =>
   shop.queue(async (store) => (await store.queue(kind).getActiveCount()) > 0)
 
+/** Waits until all workers have started. Each of them adds a run of each report then, and the sync waits for these. */
+async function untilStarted(shop: Lakeside, workers: readonly Running[]): Promise<void> {
+  await until(() => workers.every((worker) => hasSaid(worker, OWNS)))
+  await shop.run('sync', REPORT)
+}
+
 /** Cancels the active run. Reads its identifier from the queue, because `status` of a busy worker lists no runs. */
 async function cancelRun(shop: Lakeside): Promise<void> {
   await until(() => isRunning(shop))
@@ -65,7 +71,7 @@ it('eight reports are spread over three workers, each row is in the lake once, a
 it('commands reach all runs, in whichever worker they are', async () => {
   await using shop = await aLakeside(postgres, { settings: SELDOM })
   const workers = await shop.workers(2)
-  await until(() => workers.some((worker) => ended(worker, REPORT) > 0))
+  await untilStarted(shop, workers)
   const { world } = shop.sandbox
   const [first] = world.liveKeys(REPORT) as [number]
   // Each of them can be answered by one worker and executed by the other.
@@ -112,6 +118,7 @@ it('a worker that slept in a run commits nothing when it wakes, because another 
       .slice(before)
       .some(({ msg }) => msg.includes(OWNS)),
   )
+  await until(async () => !(await isRunning(shop)))
   await stopAll([sleeper, heir])
   const states = `SELECT DISTINCT state FROM tidemark.runs WHERE report = '${REPORT}'`
   expect(await shop.rows(states)).toEqual([{ state: 'done' }])
@@ -232,7 +239,7 @@ it.runIf(mayLosePackets())(
     // The silent worker answers this command, because no other one was there. It cannot read the result.
     expect((await asked).stderr).toContain('cannot be reached')
     // The operator sees the failure in the log, also if it is before the run has requested anything.
-    expect(complaints([silent]).join('\n')).toMatch(/cannot be reached.*will be tried again/)
+    await until(() => /cannot be reached.*will be tried again/.test(complaints([silent]).join('\n')))
     proxy.heal()
     expect(complaints([silent]).filter((line) => line.includes('UNEXPECTED'))).toEqual([])
     await stopAll([silent, heir])
@@ -243,7 +250,7 @@ it.runIf(mayLosePackets())(
 it('with the queue in PostgreSQL, two workers share the runs, and commands reach both of them', async () => {
   await using shop = await aLakeside(postgres, { queue: 'postgres', settings: SELDOM, sandbox: FEW })
   const workers = await shop.workers(2)
-  await until(() => workers.some((worker) => ended(worker, REPORT) > 0))
+  await untilStarted(shop, workers)
   const { world } = shop.sandbox
   const [first] = world.liveKeys(REPORT) as [number]
   world.edit(REPORT, first)
