@@ -3,6 +3,7 @@ import { unfitError } from './problemLog.ts'
 import type { QueueStore } from './store.ts'
 
 const NAME = 'warehouse'
+export const A_LAKE = 'a lake'
 
 /** Reserves the store for `ms`, or renews the reservation. Throws QUEUE_UNFIT if another warehouse has reserved it. */
 export async function reserveStore({ values, shown }: QueueStore, warehouse: string, ms: number): Promise<void> {
@@ -13,6 +14,6 @@ export async function reserveStore({ values, shown }: QueueStore, warehouse: str
 
 export const releaseStore = ({ values }: QueueStore, warehouse: string): Promise<void> => values.remove(NAME, warehouse)
 
-/** Returns the path of the warehouse that has reserved the store, or `a lake`. */
+/** Returns the path of the warehouse that has reserved the store, or `A_LAKE`. */
 export const reservedFor = async ({ values }: Pick<QueueStore, 'values'>): Promise<string | undefined> =>
-  (await values.read(NAME))?.text.split(' ~')[0]
+  (await values.read(NAME))?.text.replace(/ [^ ]*$/, '')

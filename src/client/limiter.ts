@@ -39,7 +39,7 @@ export class Limiter {
   readonly #clock: Clock
   readonly #spacingMs: number
   readonly #queue = new FairQueue<Waiter>()
-  readonly #sharedPauses: PauseChecks | undefined
+  readonly #newSharedPauseMs: (() => Promise<number>) | undefined
   #concurrency: Concurrency
   #inFlight = 0
   #nextStartMs = Number.NEGATIVE_INFINITY
@@ -49,7 +49,7 @@ export class Limiter {
   constructor(rules: LimiterRules, clock: Clock) {
     this.#rules = rules
     this.#clock = clock
-    this.#sharedPauses = rules.sharedPauses && new PauseChecks(rules.sharedPauses, clock)
+    this.#newSharedPauseMs = rules.sharedPauses && pauseChecks(rules.sharedPauses, clock)
     this.#concurrency = firstConcurrency(rules.concurrency)
     this.#spacingMs = 1_000 / (rules.requestsPerSecond ?? Number.POSITIVE_INFINITY)
   }
@@ -58,7 +58,7 @@ export class Limiter {
   async acquire(signal: AbortSignal, priority: Priority = 'first'): Promise<Permit> {
     for (;;) {
       const permit = await this.#waitForPermit(signal, priority)
-      const pauseMs = (await this.#sharedPauses?.newPauseMs()) ?? 0
+      const pauseMs = (await this.#newSharedPauseMs?.()) ?? 0
       if (pauseMs <= 0) return permit
       this.#delayRequests(pauseMs)
       permit[Symbol.dispose]()
@@ -156,30 +156,20 @@ export class Limiter {
   }
 }
 
-/** Checks the pauses of other processes. Requests at the same time share a check. */
-class PauseChecks {
-  readonly #pauses: SharedPauses
-  readonly #clock: Clock
-  #checkedMs = Number.NEGATIVE_INFINITY
-  #check: Promise<number> | undefined
-
-  constructor(pauses: SharedPauses, clock: Clock) {
-    this.#pauses = pauses
-    this.#clock = clock
+/** Returns a function that checks the pauses of other processes. Requests at the same time share a check. */
+function pauseChecks(pauses: SharedPauses, clock: Clock): () => Promise<number> {
+  let checkedMs = Number.NEGATIVE_INFINITY
+  let checking: Promise<number> | undefined
+  const remainingMs = async (): Promise<number> => {
+    const foundMs = await within(SHARED_CHECK_MS_MAX, clock, () => pauses.remainingMs().catch(() => 0))
+    checkedMs = clock.monotonicMs()
+    checking = undefined
+    return foundMs ?? 0
   }
-
-  /** Returns the remaining shared pause. Shortly after a check, returns 0, because the pause was already applied. */
-  async newPauseMs(): Promise<number> {
-    const isFresh = this.#clock.monotonicMs() - this.#checkedMs < SHARED_CHECK_EVERY_MS
-    return this.#check === undefined && isFresh ? 0 : await (this.#check ??= this.#remainingMs())
-  }
-
-  async #remainingMs(): Promise<number> {
-    const check = () => this.#pauses.remainingMs().catch(() => 0)
-    const remainingMs = await within(SHARED_CHECK_MS_MAX, this.#clock, check)
-    this.#checkedMs = this.#clock.monotonicMs()
-    this.#check = undefined
-    return remainingMs ?? 0
+  return async () => {
+    const isFresh = clock.monotonicMs() - checkedMs < SHARED_CHECK_EVERY_MS
+    // Shortly after a check, the pause was already applied.
+    return checking === undefined && isFresh ? 0 : await (checking ??= remainingMs())
   }
 }
 

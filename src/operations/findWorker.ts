@@ -25,7 +25,7 @@ export async function findWorker(config: Config, clock: Clock, onSilence?: OnSil
 }
 
 async function findThroughQueue({ queue, warehouse, lake }: Config, clock: Clock, onSilence?: OnSilence) {
-  const [{ openStore }, { reservedFor }, { askQueue }] = await Promise.all([
+  const [{ openStore }, { A_LAKE, reservedFor }, { askQueue }] = await Promise.all([
     import('../../jobs/stores/openStore.ts'),
     import('../../jobs/stores/reservation.ts'),
     import('./queue.ts'),
@@ -35,7 +35,7 @@ async function findThroughQueue({ queue, warehouse, lake }: Config, clock: Clock
   if (store === undefined) return undefined
   const workers = await store.workersOf('control').catch(() => 0)
   // If this folder has a warehouse of its own, a worker of another warehouse must not do the work.
-  const own = lake === undefined ? warehouse : 'a lake'
+  const own = lake === undefined ? warehouse : A_LAKE
   const isOther = ![undefined, own].includes(await reservedFor(store).catch(() => undefined)) && existsSync(warehouse)
   const send: Send = (request, caller) => askQueue({ store, clock }, request, caller)
   if (workers > 0 && !isOther) return connectionOver(send, () => store.close())

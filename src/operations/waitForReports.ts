@@ -42,8 +42,7 @@ export function waitGoalOf(until: Instant | undefined, freshMs: number | undefin
   if (until !== undefined && freshMs === undefined) return { until }
   if (freshMs !== undefined && until === undefined) return { freshMs }
   const forms = 'a time (until) or an age (fresh)'
-  const cure =
-    'Name exactly one of them: --until 2026-01-31T06:00:00Z or --fresh 10m; in an address, until=… or fresh=…'
+  const cure = 'Name one of them: --until 2026-01-31T06:00:00Z or --fresh 10m; in an address, until=… or fresh=…'
   throw usageError(`wait ${until === undefined ? `needs ${forms}` : `takes ${forms}, not both`}`, cure)
 }
 

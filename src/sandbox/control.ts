@@ -81,8 +81,7 @@ function change(world: World, body: Body): WorldChange {
   const { action, field } = body
   const report = typeof body['report'] === 'string' ? body['report'] : ''
   if (action === 'tick' && report === '') return world.tick()
-  if (!isWorldReport(report))
-    throw usageError(`unknown report '${report}'`, `Reports are: ${WORLD_REPORTS.join(', ')}.`)
+  if (!isWorldReport(report)) throw usageError(`unknown report '${report}'`, `Name one of ${WORLD_REPORTS.join(', ')}.`)
   const ms = typeof body['ms'] === 'number' ? body['ms'] : 60_000
   const key = (): number => {
     const found = typeof body['key'] === 'number' ? body['key'] : world.liveKeys(report)[0]
@@ -105,7 +104,6 @@ function change(world: World, body: Body): WorldChange {
 }
 
 function rawFields(fields: unknown): Record<string, string> {
-  if (!isObject(fields))
-    throw usageError('fields must be an object', 'Send raw JSON text by field: {"fields":{"status":"7"}}.')
+  if (!isObject(fields)) throw usageError('fields must be an object', 'Send raw JSON text: {"fields":{"status":"7"}}.')
   return Object.fromEntries(Object.entries(fields).map(([name, raw]) => [name, String(raw)]))
 }

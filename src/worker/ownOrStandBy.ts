@@ -7,7 +7,7 @@ import { Housekeeping } from '../../jobs/owner/housekeeping.ts'
 import { type LeaseOfLake, Owner } from '../../jobs/owner/owner.ts'
 import { shareRuns } from '../../jobs/owner/sharedRuns.ts'
 import { JobConsumers, type ConsumersOptions, type Task } from '../../jobs/queue/consumers.ts'
-import { releaseStore, reserveStore } from '../../jobs/stores/reservation.ts'
+import { A_LAKE, releaseStore, reserveStore } from '../../jobs/stores/reservation.ts'
 import type { LeaseRequest } from '../../jobs/stores/sharedTokens.ts'
 import { LOCKS } from '../../jobs/stores/store.ts'
 import { NoticesJob } from '../../jobs/queue/queues.ts'
@@ -79,7 +79,7 @@ const RENEWALS_PER_LOCK = 3
 async function runAsOwner(wiring: OwnerWiring, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
   const { config, log, clock, metrics, ownership, store, locks, onAdmitted } = wiring
   using _ = metrics.watchBooks(() => bookFigures(warehouse))
-  const user = `${config.lake === undefined ? config.warehouse : 'a lake'} ${warehouse.numberPrefix}`
+  const user = `${config.lake === undefined ? config.warehouse : A_LAKE} ${warehouse.numberPrefix}`
   const ms = locks?.lockDuration ?? LOCKS.lockDuration
   // The folder of the embedded queue belongs to one warehouse.
   const reserve = async () => store.kind === 'embedded' || reserveStore(store, user, ms)
@@ -93,7 +93,8 @@ async function runAsOwner(wiring: OwnerWiring, warehouse: Warehouse, signal: Abo
     // After a loss, `ownOrStandBy` opens the warehouse again, and `reserve` throws.
     await workUntilStopped(wiring, warehouse, AbortSignal.any([signal, losing.signal]))
   } finally {
-    void releaseStore(store, user).catch(() => undefined)
+    // The reservation of a lake only expires, because other workers of the lake may still use it.
+    if (config.lake === undefined) void releaseStore(store, user).catch(() => undefined)
     ownership.owned = undefined
     ownership.isOwnerKnown = false
     await endInTime(wiring, warehouse.close())

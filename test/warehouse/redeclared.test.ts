@@ -67,7 +67,7 @@ it('fields that are declared later keep the values of stored rows, also in the h
   const declared = orders(
     {
       guests: decimal('Guests'),
-      note: integer('Number of the note'),
+      note: string('Note'),
       menu: json('Menu'),
       placedAt: dateTime('Placed'),
       total: decimal('Total'),
@@ -76,26 +76,53 @@ it('fields that are declared later keep the values of stored rows, also in the h
   )
   await using opened = await openedWith(folder.path, declared)
   const columns = ['order_id', 'guests', 'note', 'menu', 'placed_at', 'total']
-  const old = { note: null, menu: null, placed_at: '2026-03-01 10:00:00+00', total: null }
+  const old = { note: 'window seat', menu: null, placed_at: '2026-03-01 10:00:00+00', total: null }
   const rows = [
     { ...old, order_id: '1', guests: '7.000000000' },
     { ...old, order_id: '2', guests: '8.000000000' },
   ]
   expect(await texts(opened, 'orders', { columns })).toEqual(rows)
-  await loadRows(opened, declared, [sent(1), sent(2, { guests: 9, note: 3, total: 12.25, dishes: [{ id: 1 }] })], NEW)
+  await loadRows(
+    opened,
+    declared,
+    [sent(1), sent(2, { guests: 9, note: 'corner', total: 12.25, dishes: [{ id: 1 }] })],
+    NEW,
+  )
   // The row that did not change is written again, because it fills new columns.
   const menu = '{"course":1.5}'
   expect(await texts(opened, 'current.orders', { columns })).toEqual([
     { ...rows[0], menu },
-    { ...rows[1], menu, guests: '9.000000000', note: '3', total: '12.250000000' },
+    { ...rows[1], menu, guests: '9.000000000', note: 'corner', total: '12.250000000' },
   ])
   expect(await texts(opened, 'history.orders', { columns, where: '_valid_to IS NOT NULL' })).toEqual(rows)
-  expect(await texts(opened, 'tidemark.misfits', { columns: ['column', 'key', 'value'] })).toEqual([
-    { column: 'note', key: '1', value: '"window seat"' },
-  ])
   expect(await texts(opened, 'orders__dishes', { columns: ['order_id'] })).toEqual([{ order_id: '2' }])
   expect(await texts(opened, 'tidemark.columns', { where: `table_name = 'orders'` })).toEqual([])
 })
+
+it.each([
+  ['note', integer('Number of the note'), /2 values of note do not fit BIGINT/],
+  ['price', integer('Whole price'), /2 values of price do not fit BIGINT/],
+] as const)(
+  'a declared type that stored values of %s do not fit is refused, and loses no value',
+  async (field, type, why) => {
+    await using folder = await aFolder()
+    await copyWarehouse(`${folder.path}/warehouse.duckdb`)
+    {
+      await using before = await openedWith(folder.path, orders({}))
+      await loadRows(before, orders({}), [sent(1, { price: 7.5 }), sent(2, { price: 8.25 })])
+    }
+    await expect(openedWith(folder.path, orders({ [field]: type }))).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringMatching(why),
+      cure: expect.stringMatching(/earlier type \((?:VARCHAR|DECIMAL\(38,9\))\) again, or string/),
+    })
+    await using opened = await openedWith(folder.path, orders({ note: string('Note') }))
+    expect(await texts(opened, 'orders', { columns: ['note', 'price'] })).toEqual([
+      { note: 'window seat', price: '7.500000000' },
+      { note: 'window seat', price: '8.250000000' },
+    ])
+  },
+)
 
 it('a field that is no longer declared keeps its column', async () => {
   await using folder = await aFolder()

@@ -64,8 +64,7 @@ async function storedCursor(file: string, content: readonly string[]): Promise<C
   const [cursor = '', ...stored] = (await readFile(file, 'utf8').catch(() => '')).trim().split(' ')
   const added = content.filter((each) => !stored.includes(each))
   if (isCursor(cursor) && (stored.length === 0 || added.length === 0)) return cursor
-  const cure =
-    'Use a cursor file for each list of reports, with or without --children. A new file begins with all rows.'
+  const cure = 'Use one cursor file per list of reports, with or without --children. A new file begins with all rows.'
   throw usageError(`${file} is no cursor file of ${added.join(', ')}`, cure)
 }
 

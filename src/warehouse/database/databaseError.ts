@@ -119,8 +119,7 @@ export function databaseError(thrown: unknown, path: string): SyncError {
 function lakeError(message: string, path: string): SyncError | undefined {
   const [, right] = NOT_PERMITTED.exec(message) ?? []
   if (right !== undefined) {
-    const cure =
-      'To load, use the user that owns the tables of the catalogue. To read, grant SELECT. docs/LAKE.md lists all rights.'
+    const cure = 'To load, use the user that owns the catalogue. To read, grant SELECT. docs/LAKE.md lists all rights.'
     return new SyncError('WAREHOUSE_MISSING', `PostgreSQL refuses ${path}: ${right}`, { cure })
   }
   if (CATALOGUE_LOST.test(message)) {
@@ -133,8 +132,7 @@ function lakeError(message: string, path: string): SyncError | undefined {
     return new SyncError('LAKE_BUSY', `${path}: another loader committed first`, { cure })
   }
   if (!isOutdated(message, path)) return undefined
-  const cure =
-    'This load stored nothing. Start the command again. A worker opens the lake again, or ends to be started again.'
+  const cure = 'This load stored nothing. Start the command again. A worker opens the lake again, or ends.'
   return new SyncError('LAKE_BUSY', `${path}: another process has moved rows of the catalogue into files`, { cure })
 }
 

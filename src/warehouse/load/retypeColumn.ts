@@ -72,8 +72,7 @@ async function findColumn(sql: Sql, { column: asked, type }: RetypeRequest) {
   const isChild = target !== table.name
   const fixed = isChild ? childColumns(table) : reportColumns(table)
   if (fixed.some((each) => each.name === wanted)) {
-    const cure =
-      'Only columns of undocumented fields can have another type: tidemark.columns lists them. Values that do not fit are in tidemark.misfits.'
+    const cure = 'Only columns of undocumented fields can have another type: tidemark.columns lists them.'
     throw usageError(`the type of ${asked} is fixed: it is a documented, key or system column`, cure)
   }
   const column = (await discoveredColumns(sql)).get(target)?.find((each) => each.name === wanted)

@@ -3,9 +3,10 @@ import type { ChildTable, Column, DuckType, ReportTable } from '../../../schema/
 import { CHILD_COLUMNS, SYSTEM_COLUMNS, tableOf } from '../../../schema/tables.ts'
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
+import { SyncError } from '../../errors.ts'
 import type { ColumnChange, DiscoveredColumn } from '../../plan/columns.ts'
 import { catalogueOf, columnsIn, isLake } from '../database/catalogue.ts'
-import { onlyRow, type Sql, name, names, text } from '../database/sql.ts'
+import { countOf, onlyRow, type Sql, name, names, text } from '../database/sql.ts'
 import { closedName, createHistory, remakeHistoryView, hadHistory } from './versions.ts'
 
 export function parentKeyColumns(table: ReportTable): Column[] {
@@ -55,10 +56,11 @@ export async function createTables(sql: Sql, tables: readonly ReportTable[], com
 /** Adapts columns to changed declarations. Returns the reports of which stored values changed. */
 export async function adaptColumns(sql: Sql, tables: readonly ReportTable[]): Promise<ReportName[]> {
   const stored = columnsIn(await catalogueOf(sql), 'main')
-  const converted: ReportName[] = []
+  const retyped: ReportName[] = []
   for (const table of tables) {
     const report = table.name as ReportName
-    if (await hadHistory(sql, report)) await createHistory(sql, report)
+    const all = (await hadHistory(sql, report)) ? 'history' : 'main'
+    if (all === 'history') await createHistory(sql, report)
     for (const { name: target, columns } of tablesWithColumns(table)) {
       const types = new Map(stored.get(target)?.map(({ name, type }) => [name, type as DuckType]))
       const changes = columns.flatMap((declared): ColumnChange[] => {
@@ -66,14 +68,15 @@ export async function adaptColumns(sql: Sql, tables: readonly ReportTable[]): Pr
         if (from === undefined) return [{ change: 'added', column }]
         return from === column.type ? [] : [{ change: 'retyped', column, from }]
       })
-      await applyChanges(sql, { report, table: target, newValue: castForced }, changes)
+      for (const change of changes) await refuseLoss(sql, `${all}.${name(target)}`, change)
+      await applyChanges(sql, { report, table: target, newValue: converted }, changes)
       // Without a fingerprint, a row that is read again is written again, and fills the new columns.
       if (changes.length > 0) await sql.run(`UPDATE main.${name(target)} SET _row_hash = NULL`)
-      if (changes.some(({ change }) => change === 'retyped')) converted.push(report)
+      if (changes.some(({ change }) => change === 'retyped')) retyped.push(report)
     }
     const declared = reportColumns(table).map((column) => column.name)
-    const isDeclared = `table_name = ${text(report)} AND column_name IN (${declared.map(text).join(', ')})`
-    await sql.run(`DELETE FROM tidemark.columns WHERE ${isDeclared}`)
+    await sql.run(`
+      DELETE FROM tidemark.columns WHERE table_name = ${text(report)} AND column_name IN (${declared.map(text).join(', ')})`)
     const known = [...declared, ...((await discoveredColumns(sql)).get(report) ?? []).map((column) => column.name)]
     // A column whose field is no longer declared is that of an undocumented field from now on.
     for (const { name: column, type } of stored.get(report)?.filter((each) => !known.includes(each.name)) ?? []) {
@@ -81,10 +84,24 @@ export async function adaptColumns(sql: Sql, tables: readonly ReportTable[]): Pr
       await sql.run(`INSERT INTO tidemark.columns VALUES (${[report, field, column, type].map(text).join(', ')}, 0)`)
     }
   }
-  return converted
+  return retyped
 }
 
-const castForced: NewValue = (old, { type }) => (type === 'JSON' ? `to_json(${old})` : `try_cast(${old} AS ${type})`)
+const converted: NewValue = (old, { type }) => (type === 'JSON' ? `to_json(${old})` : `try_cast(${old} AS ${type})`)
+
+/** Throws CONFIG_INVALID if a stored value does not fit the changed type. A cast to BIGINT would round 7.5. */
+async function refuseLoss(sql: Sql, table: string, change: ColumnChange): Promise<void> {
+  if (!('from' in change)) return
+  const { column, from } = change
+  const [old, value] = [name(column.name), converted(name(column.name), column)]
+  const isOther = `try_cast(${old}::VARCHAR AS DOUBLE) <> try_cast((${value})::VARCHAR AS DOUBLE)`
+  const lost = await countOf(sql, `${table} WHERE ${old} IS NOT NULL AND (${value} IS NULL OR ${isOther})`)
+  if (lost === 0) return
+  const cure = `Nothing was changed. Declare its earlier type (${from}) again, or string, which takes every value.`
+  throw new SyncError('CONFIG_INVALID', `${table}: ${lost} values of ${column.name} do not fit ${column.type}`, {
+    cure,
+  })
+}
 
 type NewTable = Pick<ChildTable, 'name' | 'comment'> & { readonly columns: readonly Column[] }
 

@@ -14,7 +14,7 @@ const openDatabase = (number: number) => {
   return openStore(url.href, { directory: '', clock: systemClock, prefix })
 }
 
-it('do not take the workers of the other one for their own', async () => {
+it('two databases of one server: a store counts only the workers of its own database', async () => {
   await using theirs = await openDatabase(1)
   await using ours = await openDatabase(2)
   await theirs.worker('control', async () => undefined).waitUntilReady()
@@ -25,14 +25,14 @@ it('do not take the workers of the other one for their own', async () => {
   expect(await theirs.workersOf('control')).toBe(1)
 })
 
-it('are not put together in database 0 by a number that the server does not have', async () => {
+it('a database number that the server does not have is refused, and database 0 is not used instead', async () => {
   await expect(openDatabase(9_999)).rejects.toMatchObject({
     code: 'QUEUE_UNFIT',
     message: expect.stringContaining('database 9999'),
   })
 })
 
-it('are not told that their number is wrong if the connection is lost while the number is checked', async () => {
+it('if the connection is lost while the database number is checked, the error is QUEUE_UNREACHABLE', async () => {
   const { hostname, port } = new URL(inject('redisUrl'))
   const sockets: Socket[] = []
   let selects = 0
