@@ -100,8 +100,8 @@ it('fields that are declared later keep the values of stored rows, also in the h
 })
 
 it.each([
-  ['note', integer('Number of the note'), /2 values of note do not fit BIGINT/],
-  ['price', integer('Whole price'), /2 values of price do not fit BIGINT/],
+  ['note', integer('Number of the note'), /2 values of "note" do not fit BIGINT/],
+  ['price', integer('Whole price'), /2 values of "price" do not fit BIGINT/],
 ] as const)(
   'a declared type that stored values of %s do not fit is refused, and loses no value',
   async (field, type, why) => {

@@ -98,9 +98,7 @@ async function refuseLoss(sql: Sql, table: string, change: ColumnChange): Promis
   const lost = await countOf(sql, `${table} WHERE ${old} IS NOT NULL AND (${value} IS NULL OR ${isOther})`)
   if (lost === 0) return
   const cure = `Nothing was changed. Declare its earlier type (${from}) again, or string, which takes every value.`
-  throw new SyncError('CONFIG_INVALID', `${table}: ${lost} values of ${column.name} do not fit ${column.type}`, {
-    cure,
-  })
+  throw new SyncError('CONFIG_INVALID', `${table}: ${lost} values of ${old} do not fit ${column.type}`, { cure })
 }
 
 type NewTable = Pick<ChildTable, 'name' | 'comment'> & { readonly columns: readonly Column[] }
