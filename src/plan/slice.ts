@@ -66,7 +66,7 @@ export interface ProbeResults {
   readonly partTotals?: 'add up' | 'differ'
 }
 
-/** `hidden`: the whole span lacks rows of a part. `moved`: rows were added. `one instant`: its rows fill a page. */
+/** `hidden`: a part has rows that the whole lacks. `moved`: rows were added. `one instant`: it fills a response. */
 export type NarrowerResult = 'nothing new' | 'hidden' | 'moved' | 'one instant'
 
 export interface CountedPages {

@@ -43,7 +43,7 @@ export function openReader(config: ReaderConfig): Reader {
     current ??= { state, process: start(config, result) }
     return (await current.process).ask(request, { ...options, limitMs: config.limits.queryTimeMs })
   }
-  // A process for another copy or another file replaces the present one, so it must not run a statement.
+  // A process for another copy or file ends the present process, so the statement of that one must end first.
   const ask: typeof askInTurn = (...given) => inTurn(() => askInTurn(...given))
   return {
     query: (sql, take, { signal, charsMax } = {}) =>

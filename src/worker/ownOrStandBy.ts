@@ -90,7 +90,7 @@ async function runAsOwner(wiring: OwnerWiring, warehouse: Warehouse, signal: Abo
       reserve().catch((error: unknown) => asSyncError(error).code === 'QUEUE_UNFIT' && losing.abort()),
     )
     onAdmitted()
-    // After a loss, `ownOrStandBy` opens the warehouse again, and `reserve` throws.
+    // If the reservation is lost, `ownOrStandBy` opens the warehouse again, and `reserve` throws.
     await workUntilStopped(wiring, warehouse, AbortSignal.any([signal, losing.signal]))
   } finally {
     // The reservation of a lake only expires, because other workers of the lake may still use it.

@@ -76,7 +76,7 @@ export async function runWorker(shell: WorkerShell, options: WorkerOptions): Pro
   await using _heartbeat = startHeartbeat(config.warehouse, clock)
   shell.out.write(greeting(config, roles))
   if (!roles.has('load')) admit(true)
-  // Until then, another warehouse may have the queue. And the owner first empties staging, which would delete windows.
+  // Work waits: before, another warehouse may use the queue, and the owner would delete windows as it empties staging.
   const whenAdmitted = (work: RoleWork) => async (signal: AbortSignal) => {
     using _ = onAbort(signal, () => admit(false))
     if (await admitted) await work(signal)

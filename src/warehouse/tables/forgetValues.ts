@@ -61,7 +61,7 @@ async function columnsToEmpty(
     type !== 'VARCHAR' && type !== 'JSON' && now.hashed.includes(`${prefix}${columnName(field)}`)
   const toText = found.filter(isHashed).map((column) => ({ ...column, type: 'VARCHAR' as const }))
   const sets = [...emptied, '_row_hash'].map((column) => `${column} = NULL`)
-  // Items keep distinct keys, of which nobody can find the identifiers, because the random text is forgotten.
+  // Items keep distinct keys. These do not reveal the identifiers, because the random text is not stored.
   if (isChild && (collection || wanted.has(CHILD_ID_FIELD)))
     sets.push(`_child_key = md5(_child_key || '${randomUUID()}')`)
   return { sets, toText }
